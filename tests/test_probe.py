@@ -796,7 +796,7 @@ async def test_a_host_that_lets_the_filter_wait_in_vain_is_left_alone_for_a_whil
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("dedup.filter.again.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("dedup.filter.noise.again.time", SimpleNamespace(monotonic=lambda: now))
 
     class Hanging(Site):
         def html(self, number: int) -> str:

@@ -25,8 +25,9 @@ from xxhash import xxh3_64_intdigest
 from dedup.filter.noise.lines import Line
 from dedup.history.differences import equal_ends
 
-#: Pages, different in content, that have to show a gap before it is one of their kind.
-SEVERAL = 2
+#: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
+#: not shown.
+SEVERAL, MANY = 2, 8
 #: Tokens on either side by which a gap in a line is known.
 AROUND = 3
 #: Gaps of one sort that are remembered, and what each has shown: beyond that, what changes is content.
@@ -48,18 +49,19 @@ class Shown(Struct):
     values: dict[int, str] = {}
     least: int = 0  #: tokens, at least
     most: int = 0  #: at most
-    is_all: bool = False  #: of lines that come and go: true if most of their blocks have
+    is_all: bool = True  #: false where most of what stands there stays
 
     def add(self, page: str, *values: int) -> None:
-        if len(self.pages) < SEVERAL:
+        if len(self.pages) < MANY:
             self.pages.add(page)
         for value in values:
             if value in self.values or len(self.values) < MAX_SHOWN:
                 self.values[value] = page if self.values.get(value, page) == page else ""
 
     def forgives(self, page: str, value: int) -> bool:
-        """Returns whether several pages have shown this gap, and others than this one what it has there."""
-        return len(self.pages) >= SEVERAL and self.values.get(value, page) != page
+        """Returns whether several pages have shown this gap, and others than this one what it has there; or many have."""
+        is_met = len(self.pages) >= SEVERAL and self.values.get(value, page) != page
+        return is_met or (self.is_all and len(self.pages) >= MANY)
 
 
 class Around(NamedTuple):
@@ -69,11 +71,15 @@ class Around(NamedTuple):
     after: tuple[str, ...]
 
 
+#: Where a line is: its path, between those of the lines beside it.
+Place = tuple[str, str, str]
+
+
 class Gaps(Struct):
-    """The gaps that pages of a kind, or one page, have shown: by the path of their lines."""
+    """The gaps that pages of a kind, or one page, have shown: by the path of their lines, or by their places."""
 
     within: dict[str, dict[Around, Shown]] = {}  #: in lines
-    coming: dict[str, Shown] = {}  #: lines that come and go
+    coming: dict[Place, Shown] = {}  #: lines that come and go
     moving: dict[str, Shown] = {}  #: lines that change their order
     version: int = 0  #: grows with every gap that is new
 
@@ -85,27 +91,27 @@ class Gaps(Struct):
         before = self._size()
         mine, theirs = Counter(a), Counter(b)
         gone, come, both = mine - theirs, theirs - mine, mine & theirs
-        stay = Counter(line.path for line in both.elements())
-        left, others = (
-            _by_path(line for line in lines if line in some) for lines, some in ((a, gone), (b, come))
-        )
+        stay = Counter(place for place, line in zip(_places(a), a, strict=True) if line in both)
+        left, others = _by_path(a, gone), _by_path(b, come)
         for path in left.keys() | others.keys():
-            if not _has_room(path, self.within, self.coming):
-                continue
             pairs, alone = _paired(left.get(path, []), others.get(path, []))
-            for one, other in pairs:
-                self._note_within(page, path, one.tokens, other.tokens)
-            if alone:
-                shown = self.coming.setdefault(path, Shown())
-                shown.add(page, *(hash(line.tokens) for line in alone))
-                shown.is_all |= 2 * (stay[path] + len(pairs)) <= len(alone)
+            for (place, one), (_, other) in pairs:
+                stay[place] += 1
+                if _has_room(path, self.within):
+                    self._note_within(page, path, one.tokens, other.tokens)
+            times = Counter(place for place, _ in alone)
+            for place, line in alone:
+                if _has_room(place, self.coming):
+                    shown = self.coming.setdefault(place, Shown())
+                    shown.add(page, hash(line.tokens))
+                    shown.is_all &= 2 * stay[place] <= times[place]
         for path in _moved(a, b, both):
             if _has_room(path, self.moving):
                 self.moving.setdefault(path, Shown()).add(page)
         self.version += self._size() != before
 
     def _size(self) -> tuple[int, ...]:
-        alone = sum(shown.is_all for shown in self.coming.values())
+        alone = sum(not shown.is_all for shown in self.coming.values())
         return sum(map(len, self.within.values())), len(self.coming), alone, len(self.moving)
 
     def _note_within(self, page: str, path: str, a: Sequence[str], b: Sequence[str]) -> None:
@@ -139,11 +145,16 @@ def left_of(lines: Sequence[Line], page: str, kind: Gaps, own: Gaps) -> list[Lin
     return _without(found, kind, *2 * (lambda shown, value: shown.forgives(page, value),), SEVERAL)
 
 
-def least_of(lines: Sequence[Line], kind: Gaps) -> list[Line]:
-    """Returns the lines of a page without all that may be noise, since any page of its ``kind`` has shown a gap there."""
-    return _without(
-        lines, kind, lambda shown, value: True, lambda shown, value: shown.is_all or value in shown.values, 1
-    )
+def least_of(lines: Sequence[Line], kind: Gaps, *, some: bool = False) -> list[Line]:
+    """Returns the lines of a page without all that may be noise, since any page of its ``kind`` has shown a gap there.
+
+    Lines in whose place others stay are left out only if any page has shown them, or if ``some`` may be noise.
+    """
+
+    def may_come(shown: Shown, value: int) -> bool:
+        return some or shown.is_all or value in shown.values
+
+    return _without(lines, kind, lambda shown, value: True, may_come, 1)
 
 
 def digest_of(lines: Iterable[Line]) -> int:
@@ -221,31 +232,53 @@ def said_in(tokens: Sequence[str]) -> Iterator[str]:
             yield token
 
 
-def _by_path(lines: Iterable[Line]) -> dict[str, list[Line]]:
-    found = dict[str, list[Line]]()
-    for line in lines:
-        found.setdefault(line.path, []).append(line)
+def _places(lines: Sequence[Line]) -> Iterator[Place]:
+    """Yields the place of each line."""
+    paths = ["", *(line.path for line in lines), ""]
+    return zip(paths, paths[1:-1], paths[2:], strict=False)
+
+
+def _by_path(lines: Sequence[Line], some: Counter[Line]) -> dict[str, list[tuple[Place, Line]]]:
+    """Returns the lines that are among some, with their places, by path."""
+    found = dict[str, list[tuple[Place, Line]]]()
+    for place, line in zip(_places(lines), lines, strict=True):
+        if line in some:
+            found.setdefault(line.path, []).append((place, line))
     return found
 
 
-def _paired(mine: list[Line], theirs: list[Line]) -> tuple[list[tuple[Line, Line]], list[Line]]:
+Placed = tuple[Place, Line]
+
+
+def _paired(mine: list[Placed], theirs: list[Placed]) -> tuple[list[tuple[Placed, Placed]], list[Placed]]:
     """Returns which line has become which, and those that have come or gone."""
     if len(mine) * len(theirs) > MAX_GAPS**2:
         return [], [*mine, *theirs]
-    said = [Counter(_folded_words(line)) for line in theirs]
-    pairs, free, alone = list[tuple[Line, Line]](), dict.fromkeys(range(len(theirs))), list[Line]()
-    for line in mine:
-        words = Counter(_folded_words(line))
-        most = sum(words.values())
-        found = next(
-            (at for at in free if 2 * (words & said[at]).total() >= max(most, said[at].total())), None
-        )
+    said = [_folded_words(line) for _, line in theirs]
+    pairs, free, alone = list[tuple[Placed, Placed]](), dict.fromkeys(range(len(theirs))), list[Placed]()
+    for placed in mine:
+        words = _folded_words(placed[1])
+        found = next((at for at in free if _are_alike(words, said[at])), None)
         if found is None:
-            alone.append(line)
+            alone.append(placed)
         else:
             del free[found]
-            pairs.append((line, theirs[found]))
+            pairs.append((placed, theirs[found]))
     return pairs, [*alone, *(theirs[at] for at in free)]
+
+
+def _are_alike(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Whether half of the words of two lines are the same, in their order."""
+    from difflib import SequenceMatcher  # as above
+
+    start, end = equal_ends(a, b)
+    first, second, most = a[start : len(a) - end], b[start : len(b) - end], max(len(a), len(b))
+    if 2 * (start + end) >= most or 2 * (Counter(a) & Counter(b)).total() < most:
+        return 2 * (start + end) >= most
+    if len(first) * len(second) > MAX_PAIRS:
+        return False
+    blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
+    return 2 * (start + end + sum(block.size for block in blocks)) >= most
 
 
 def _folded_words(line: Line) -> list[str]:
@@ -286,9 +319,9 @@ def _without(
     if not gaps:
         return [*lines]
     found, moving, beneath = list[Line](), list[list[Line]](), "\0"
-    for line in lines:
+    for place, line in zip(_places(lines), lines, strict=True):
         path, tokens = line
-        if (coming := gaps.coming.get(path)) and is_coming(coming, hash(tokens)):
+        if (coming := gaps.coming.get(place)) and is_coming(coming, hash(tokens)):
             continue
         if within := gaps.within.get(path):
             line = Line(path, _without_gaps(tokens, within, is_gap))

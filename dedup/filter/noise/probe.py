@@ -169,7 +169,8 @@ class Probe:
             its = left_of(a, kept.address, kind.gaps, kept.own)
             if its == left_of(b, kept.address, other.gaps, here.own):
                 return self._check_due(kind, here, kept, is_checked=its == own)
-        if least_of(least_of(a, kind.gaps), other.gaps) != least_of(least_of(b, kind.gaps), other.gaps):
+        its, own = (least_of(least_of(page, kind.gaps, some=True), other.gaps, some=True) for page in (a, b))
+        if its != own:
             may_tell = not kept.asked or (bool(kept.own) and not kind.is_known)
             return may_tell and self._may_learn(kept.url, kind) and self._may_ask(kept) and kept
         if kind.is_doubtful:
@@ -218,6 +219,7 @@ class Probe:
                 count(self._stats, "probe/failed")
                 return False
             page.markup = answer.markup
+            page.asked -= 1  # it is the first of its answers
             self._kept.add(page)
             return bool(page.markup)
         before = self._index.detector.read(page.markup, page.url)
@@ -253,7 +255,8 @@ class Probe:
         is_one_of_many = kind.kept + 1 >= SECTION * (1 + kind.asked) and (not kind.asked or bool(kind.gaps))
         if is_one_of_many and self._may_learn(here.url, kind) and self._may_ask(here):
             async with self.asking.turn(here.url):
-                await self._ask(visit, here, here)
+                if self._may_ask(here):
+                    await self._ask(visit, here, here)
 
     async def _look_anew(self, kind: Kind) -> None:
         """Looks again what is left of the last kept pages of a kind, if it has shown more gaps since."""

@@ -102,7 +102,7 @@ class Filter:
         if verdict.status == "same" and fingerprint.simhash is not None:
             self._watch.met_again(visit.page_id, fingerprint.simhash)
         elif verdict.status == "duplicate" and one_address(visit.url) == one_address(verdict.of or ""):
-            self._probe.meet(verdict.of_id, page)
+            await self._probe.meet(verdict.of_id, page)
         spend(self.stats, "fingerprint", read - started)
         spend(self.stats, "claim", time.perf_counter() - read)
         if (
@@ -120,7 +120,7 @@ class Filter:
         elif claimed.status == "new":  # what was dropped for it meanwhile is fetched again
             await self.failed(visit.page_id)
         elif verdict.status == "same":
-            self._probe.keep(visit, page, fingerprint)
+            await self._probe.keep(visit, page, fingerprint)
         unchanged = bool(self.settings.incremental) and verdict.known
         outcome = Outcome("keep", verdict, fingerprint, page if is_read else None, None, unchanged=unchanged)
         if verdict.status == "duplicate":

@@ -9,7 +9,7 @@ a number where numbers have changed, an advert that was there on another page.
 >>> kind = Gaps()
 >>> for name in ("one", "two"):
 ...     kind.learn(name, page(name, 17), page(name, 18))
->>> left = [left_of(page("three", shown), "three", kind, Gaps()) for shown in (4, 1_250, "many")]
+>>> left = [left_of(page("three", shown), Seen("three", 0), Gaps(), kind) for shown in (4, 1_250, "many")]
 >>> left[0] == left[1], left[0] == left[2], left[0][1].tokens
 (True, False, ('<p', 'Seen', '<*', 'times'))
 """
@@ -24,6 +24,7 @@ from xxhash import xxh3_64_intdigest
 
 from dedup.filter.noise.lines import Line
 from dedup.history.differences import equal_ends
+from dedup.page.ids import is_opaque
 
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
 #: not shown.
@@ -34,6 +35,8 @@ AROUND = 3
 MAX_GAPS, MAX_SHOWN = 256, 1_024
 #: Pairs of tokens, or of lines, that are compared: a third of a second at most.
 MAX_PAIRS = 1_000_000
+#: Characters of the shortest token that looks like an id.
+LONG = 16
 #: Stands for a gap, and for the ends of a line: no page has such tokens.
 GAP, START, END = "<*", "<^", "<$"
 
@@ -47,9 +50,12 @@ class Shown(Struct):
     pages: set[str] = set()  #: that have shown it, as many as count
     #: Hashes of what was there, and the page that has shown it; "" if several have.
     values: dict[int, str] = {}
+    #: The same of what stands there on kept pages, by what is left of these without all that may be noise; 0 if on several.
+    stands: dict[int, int] = {}
     least: int = 0  #: tokens, at least
     most: int = 0  #: at most
-    is_all: bool = True  #: false where most of what stands there stays
+    stay: int = 0  #: lines that stood there in both of two answers
+    change: int = 0  #: and that stood in one
 
     def add(self, page: str, *values: int) -> None:
         if len(self.pages) < MANY:
@@ -58,10 +64,25 @@ class Shown(Struct):
             if value in self.values or len(self.values) < MAX_SHOWN:
                 self.values[value] = page if self.values.get(value, page) == page else ""
 
-    def forgives(self, page: str, value: int) -> bool:
+    @property
+    def is_all(self) -> bool:
+        """Whether most of what stands there comes and goes."""
+        return 2 * self.stay <= self.change
+
+    def forgives(self, page: "Seen", value: int) -> bool:
         """Returns whether several pages have shown this gap, and others than this one what it has there; or many have."""
-        is_met = len(self.pages) >= SEVERAL and self.values.get(value, page) != page
-        return is_met or (self.is_all and len(self.pages) >= MANY)
+        is_met = (
+            self.values.get(value, page.address) != page.address
+            or self.stands.get(value, page.left) != page.left
+        )
+        return len(self.pages) >= SEVERAL and (is_met or (self.is_all and len(self.pages) >= MANY))
+
+
+class Seen(NamedTuple):
+    """A page, as others are told from it."""
+
+    address: str
+    left: int  #: a digest of what is left of it without all that may be noise
 
 
 class Around(NamedTuple):
@@ -71,15 +92,11 @@ class Around(NamedTuple):
     after: tuple[str, ...]
 
 
-#: Where a line is: its path, between those of the lines beside it.
-Place = tuple[str, str, str]
-
-
 class Gaps(Struct):
     """The gaps that pages of a kind, or one page, have shown: by the path of their lines, or by their places."""
 
     within: dict[str, dict[Around, Shown]] = {}  #: in lines
-    coming: dict[Place, Shown] = {}  #: lines that come and go
+    coming: dict[str, Shown] = {}  #: lines that come and go
     moving: dict[str, Shown] = {}  #: lines that change their order
     version: int = 0  #: grows with every gap that is new
 
@@ -91,24 +108,32 @@ class Gaps(Struct):
         before = self._size()
         mine, theirs = Counter(a), Counter(b)
         gone, come, both = mine - theirs, theirs - mine, mine & theirs
-        stay = Counter(place for place, line in zip(_places(a), a, strict=True) if line in both)
+        stay, times = Counter(line.place for line in a if line in both), Counter[str]()
         left, others = _by_path(a, gone), _by_path(b, come)
         for path in left.keys() | others.keys():
             pairs, alone = _paired(left.get(path, []), others.get(path, []))
-            for (place, one), (_, other) in pairs:
-                stay[place] += 1
-                if _has_room(path, self.within):
+            stay.update(line.place for line, _ in pairs)
+            times.update(line.place for line in alone)
+            if _has_room(path, self.within):
+                for one, other in pairs:
                     self._note_within(page, path, one.tokens, other.tokens)
-            times = Counter(place for place, _ in alone)
-            for place, line in alone:
-                if _has_room(place, self.coming):
-                    shown = self.coming.setdefault(place, Shown())
-                    shown.add(page, hash(line.tokens))
-                    shown.is_all &= 2 * stay[place] <= times[place]
-        for path in _moved(a, b, both):
-            if _has_room(path, self.moving):
-                self.moving.setdefault(path, Shown()).add(page)
+            for line in alone:
+                if _has_room(line.place, self.coming):
+                    self.coming.setdefault(line.place, Shown()).add(page, hash(line.tokens))
+        for place in (stay + times).keys() & self.coming.keys():
+            self.coming[place].stay += stay[place]
+            self.coming[place].change += times[place]
+        for place in _moved(a, b, both):
+            if _has_room(place, self.moving):
+                self.moving.setdefault(place, Shown()).add(page)
         self.version += self._size() != before
+
+    def stand(self, left: int, lines: Sequence[Line]) -> None:
+        """Notes what stands on a kept page where lines come and go."""
+        for line in lines:
+            if (shown := self.coming.get(line.place)) is not None and len(shown.stands) < MAX_SHOWN:
+                value = hash(line.tokens)
+                shown.stands[value] = left if shown.stands.get(value, left) == left else 0
 
     def _size(self) -> tuple[int, ...]:
         alone = sum(not shown.is_all for shown in self.coming.values())
@@ -136,17 +161,32 @@ class Gaps(Struct):
 _Forgives = Callable[[Shown, int], bool]
 
 
-def left_of(lines: Sequence[Line], page: str, kind: Gaps, own: Gaps) -> list[Line]:
-    """Returns the lines of a page without its ``own`` gaps, and without those that several others of its ``kind`` have shown.
+class _Rule(NamedTuple):
+    """Which gaps are left out of a page."""
+
+    gaps: Gaps
+    within: _Forgives
+    coming: _Forgives
+    several: int  #: pages that have to have shown that lines move
+
+
+def left_of(lines: Sequence[Line], page: Seen, own: Gaps, *kinds: Gaps) -> list[Line]:
+    """Returns the lines of a page without its ``own`` gaps, and without those that several others of its ``kinds`` have shown.
 
     O(lines), and a bounded number of steps for each gap.
     """
-    found = _without(lines, own, lambda shown, value: True, lambda shown, value: value in shown.values, 1)
-    return _without(found, kind, *2 * (lambda shown, value: shown.forgives(page, value),), SEVERAL)
+
+    def forgives(shown: Shown, value: int) -> bool:
+        return shown.forgives(page, value)
+
+    of_kinds = [_Rule(kind, forgives, forgives, SEVERAL) for kind in kinds]
+    return _without(
+        lines, [_Rule(own, lambda *_: True, lambda shown, value: value in shown.values, 1), *of_kinds]
+    )
 
 
-def least_of(lines: Sequence[Line], kind: Gaps, *, some: bool = False) -> list[Line]:
-    """Returns the lines of a page without all that may be noise, since any page of its ``kind`` has shown a gap there.
+def least_of(lines: Sequence[Line], *kinds: Gaps, some: bool = False) -> list[Line]:
+    """Returns the lines of a page without all that may be noise, since any page of its ``kinds`` has shown a gap there.
 
     Lines in whose place others stay are left out only if any page has shown them, or if ``some`` may be noise.
     """
@@ -154,7 +194,7 @@ def least_of(lines: Sequence[Line], kind: Gaps, *, some: bool = False) -> list[L
     def may_come(shown: Shown, value: int) -> bool:
         return some or shown.is_all or value in shown.values
 
-    return _without(lines, kind, lambda shown, value: True, may_come, 1)
+    return _without(lines, [_Rule(kind, lambda *_: True, may_come, 1) for kind in kinds])
 
 
 def digest_of(lines: Iterable[Line]) -> int:
@@ -232,39 +272,39 @@ def said_in(tokens: Sequence[str]) -> Iterator[str]:
             yield token
 
 
-def _places(lines: Sequence[Line]) -> Iterator[Place]:
-    """Yields the place of each line."""
-    paths = ["", *(line.path for line in lines), ""]
-    return zip(paths, paths[1:-1], paths[2:], strict=False)
-
-
-def _by_path(lines: Sequence[Line], some: Counter[Line]) -> dict[str, list[tuple[Place, Line]]]:
-    """Returns the lines that are among some, with their places, by path."""
-    found = dict[str, list[tuple[Place, Line]]]()
-    for place, line in zip(_places(lines), lines, strict=True):
+def _by_path(lines: Sequence[Line], some: Counter[Line]) -> dict[str, list[Line]]:
+    found = dict[str, list[Line]]()
+    for line in lines:
         if line in some:
-            found.setdefault(line.path, []).append((place, line))
+            found.setdefault(line.path, []).append(line)
     return found
 
 
-Placed = tuple[Place, Line]
+def _paired(mine: list[Line], theirs: list[Line]) -> tuple[list[tuple[Line, Line]], list[Line]]:
+    """Returns which line has become which, and those that have come or gone: of lines that are alike, nobody can tell which.
 
-
-def _paired(mine: list[Placed], theirs: list[Placed]) -> tuple[list[tuple[Placed, Placed]], list[Placed]]:
-    """Returns which line has become which, and those that have come or gone."""
+    Unless all that differs between two looks like an id.
+    """
     if len(mine) * len(theirs) > MAX_GAPS**2:
         return [], [*mine, *theirs]
-    said = [_folded_words(line) for _, line in theirs]
-    pairs, free, alone = list[tuple[Placed, Placed]](), dict.fromkeys(range(len(theirs))), list[Placed]()
-    for placed in mine:
-        words = _folded_words(placed[1])
-        found = next((at for at in free if _are_alike(words, said[at])), None)
-        if found is None:
-            alone.append(placed)
+    said = [_folded_words(line) for line in theirs]
+    pairs, free, alone = list[tuple[Line, Line]](), dict.fromkeys(range(len(theirs))), list[Line]()
+    for line in mine:
+        words = _folded_words(line)
+        alike = [at for at in free if _are_alike(words, said[at])]
+        if len(alike) > 1 or sum(_are_alike(words, _folded_words(other)) for other in mine) > 1:
+            shape = _without_ids(line)
+            alike = [at for at in alike if _without_ids(theirs[at]) == shape][:1]
+        if alike:
+            del free[alike[0]]
+            pairs.append((line, theirs[alike[0]]))
         else:
-            del free[found]
-            pairs.append((placed, theirs[found]))
+            alone.append(line)
     return pairs, [*alone, *(theirs[at] for at in free)]
+
+
+def _without_ids(line: Line) -> list[str]:
+    return [GAP if len(token) >= LONG and is_opaque(token) else token for token in line.tokens]
 
 
 def _are_alike(a: Sequence[str], b: Sequence[str]) -> bool:
@@ -286,7 +326,7 @@ def _folded_words(line: Line) -> list[str]:
 
 
 def _moved(a: Sequence[Line], b: Sequence[Line], both: Counter[Line]) -> set[str]:
-    """Returns the paths of lines that two answers have in another order."""
+    """Returns the places of lines that two answers have in another order."""
     from difflib import SequenceMatcher  # as above
 
     first, second = (_those(lines, both) for lines in (a, b))
@@ -295,7 +335,7 @@ def _moved(a: Sequence[Line], b: Sequence[Line], both: Counter[Line]) -> set[str
     if not first or len(first) * len(second) > MAX_PAIRS:
         return set()
     matcher = SequenceMatcher(None, first, second, autojunk=False)
-    return {line.path for tag, i, j, *_ in matcher.get_opcodes() if tag != "equal" for line in first[i:j]}
+    return {line.place for tag, i, j, *_ in matcher.get_opcodes() if tag != "equal" for line in first[i:j]}
 
 
 def _those(lines: Sequence[Line], some: Counter[Line]) -> list[Line]:
@@ -313,23 +353,27 @@ def _has_room(key: object, *known: Mapping[Any, object]) -> bool:
     return any(key in each for each in known) or all(len(each) < MAX_GAPS for each in known)
 
 
-def _without(
-    lines: Sequence[Line], gaps: Gaps, is_gap: _Forgives, is_coming: _Forgives, several: int
-) -> list[Line]:
-    if not gaps:
-        return [*lines]
+def _without(lines: Sequence[Line], rules: Sequence[_Rule]) -> list[Line]:
     found, moving, beneath = list[Line](), list[list[Line]](), "\0"
-    for place, line in zip(_places(lines), lines, strict=True):
-        path, tokens = line
-        if (coming := gaps.coming.get(place)) and is_coming(coming, hash(tokens)):
+    for line in lines:
+        path, tokens, place = line
+        value, stays, moves = hash(tokens), True, False
+        for gaps, _, may_come, several in rules:
+            if (coming := gaps.coming.get(place)) and may_come(coming, value):
+                stays = False
+            if (moved := gaps.moving.get(place)) and len(moved.pages) >= several:
+                moves = True
+        if not stays:
             continue
-        if within := gaps.within.get(path):
-            line = Line(path, _without_gaps(tokens, within, is_gap))
-        if path.startswith(beneath):
+        for gaps, forgives, _, _ in rules:
+            if within := gaps.within.get(path):
+                tokens = _without_gaps(tokens, within, forgives)
+        line = Line(path, tokens, place)
+        if place.startswith(beneath):
             moving[-1].append(line)
-        elif (moves := gaps.moving.get(path)) and len(moves.pages) >= several:
+        elif moves:
             moving.append([line])
-            beneath = f"{path}/"
+            beneath = f"{place}/"
         else:
             found.append(line)
             beneath = "\0"

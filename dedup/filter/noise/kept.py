@@ -10,12 +10,16 @@ from dedup.filter.visit import Visit
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.latest import Latest
 from dedup.page.html import Page
-from dedup.page.siblings import one_address
+from dedup.page.siblings import MAX_PARAMETERS, one_address
 
 #: Kept pages that are known, and characters of their markup that are held: those of the last thousand of 32 kB.
 MAX_KEPT, MAX_HELD = 100_000, 1 << 25
 #: Pages whose lines are held.
 MAX_READ = 32
+
+
+#: The last part of a path, and parameters.
+Name = tuple[str, ...]
 
 
 class Shown(Struct):
@@ -50,6 +54,7 @@ class KeptPages:
 
     def __init__(self) -> None:
         self._pages = Latest[str, Shown](MAX_KEPT)
+        self._named = Latest[Name, str](MAX_KEPT)  # page ids by the names that addresses may share
         self._held = dict[str, int]()  # characters of the markup that is held, by page id, the oldest first
         self._size = 0
         self._read = Latest[str, Shown](MAX_READ)
@@ -64,11 +69,18 @@ class KeptPages:
     def get(self, page_id: str) -> Shown | None:
         return self._pages.get(page_id)
 
+    def like(self, page: Shown) -> list[Shown]:
+        """Returns the first kept pages of whose addresses all is the same but hosts, folders and one parameter."""
+        found = (self._pages.get(self._named.get(name, "")) for name in names_of(page.url)[1])
+        return [*filter(None, found)]
+
     def add(self, page: Shown) -> None:
         """Takes up a page, or what it shows by now."""
         self._drop(page.page_id)
         page.lines = ()
         self._pages[page.page_id] = page
+        for name in names_of(page.url)[0]:
+            self._named.setdefault(name, page.page_id)
         self._held[page.page_id] = len(page.markup)
         self._size += len(page.markup)
         while self._size > MAX_HELD and len(self._held) > 1:
@@ -79,3 +91,17 @@ class KeptPages:
 
     def _drop(self, page_id: str) -> None:
         self._size -= self._held.pop(page_id, 0)
+
+
+def names_of(url: str) -> tuple[list[Name], list[Name]]:
+    """Returns by which names a page is found: the last part of its path and its parameters, but for one at most; and by which it is sought.
+
+    >>> names_of("http://a.org/print/view?id=7")
+    ([('view', 'id=7')], [('view', 'id=7'), ('view',)])
+    """
+    path, _, query = url.partition("#")[0].partition("?")
+    parameters = sorted(filter(None, query.split("&")))[:MAX_PARAMETERS]
+    name = path.rstrip("/").rpartition("/")[2]
+    fewer = [(name, *parameters[:at], *parameters[at + 1 :]) for at in range(len(parameters))]
+    whole = (name, *parameters)
+    return [whole, *(fewer if len(parameters) > 1 else ())], [whole, *fewer]

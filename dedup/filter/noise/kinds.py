@@ -1,12 +1,14 @@
 """Kinds of page: those of one host whose addresses are of one pattern, and the gaps that they have shown."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from dedup.filter.noise.gaps import Gaps
+from dedup.filter.noise.gaps import Gaps, digest_of, least_of, said_in
+from dedup.filter.noise.lines import Line
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
 from dedup.page.siblings import PASSING
@@ -17,6 +19,8 @@ MAX_KINDS = 10_000
 IDLE = 3
 #: Kept pages of a kind that are looked at anew when it has shown a new gap.
 RECENT = 64
+#: Pages of a kind by which it is known what its pages have in common.
+SAMPLE = 16
 
 _NUMBER = re.compile(r"\d+")
 
@@ -59,6 +63,8 @@ class Kind(Struct):
     recent: Latest[str, None] = field(
         default_factory=lambda: Latest(RECENT)
     )  #: page ids of the last ones that were kept
+    #: Of some of these, hashes of the lines that are left without all that may be noise, by a digest of them.
+    sample: Latest[int, frozenset[int]] = field(default_factory=lambda: Latest(SAMPLE))
     by: dict[int, str] = {}  #: page ids of kept pages, by what is left of them without all that may be noise
     version: int = 0  #: of the gaps, when that was told
 
@@ -72,7 +78,25 @@ class Kind(Struct):
         """Whether gaps of its pages are often content on others, so that none is asked any more."""
         return self.stayed >= IDLE and self.stayed > self.proved
 
+    def note(self, page_id: str, lines: Sequence[Line]) -> None:
+        """Notes what stands on a kept page, and what is left of it without all that may be noise."""
+        left = least_of(lines, self.gaps)
+        digest = digest_of(left)
+        self.gaps.stand(digest, lines)
+        self.by.setdefault(digest, page_id)
+        self.sample[digest] = frozenset(map(hash, left))
+
     @property
     def is_due(self) -> bool:
-        """Whether the next page that it would have dropped is asked itself first: the first is, and whenever there are twice as many."""
-        return not self.drops & (self.drops + 1)
+        """Whether the next page to be dropped by it is asked itself first: the first is, and whenever there are four times as many."""
+        return not self.drops & (self.drops + 1) and self.drops.bit_length() % 2 == 0
+
+
+def has_own(lines: Sequence[Line], *kinds: Kind) -> bool:
+    """Returns whether a page of some kinds, of which these lines are left, says something that most pages of these kinds don't."""
+    own = digest_of(lines)
+    others = [said for kind in kinds for digest, said in kind.sample.items() if digest != own]
+    said = {hash(line) for line in lines if any(said_in(line.tokens))}
+    return len(others) >= IDLE and any(
+        4 * sum(each in other for other in others) <= len(others) for each in said
+    )

@@ -4,13 +4,14 @@ Nothing that a reader, a script or a link could see is left out: tags, attribute
 and the spaces that count.  Only what a page says of its own address is the same on all of them.
 
 >>> for line in lines_of("<ul class=menu><li>Home <b>now</b><li><a href='?id=7'>10 Mb</a></ul>", "http://a.org/view?id=7"):
-...     print(line.path, *line.tokens)
-ul.menu <ul  class= menu <>
-ul.menu/li <li Home <b now </b
-ul.menu/li <li <a  href= @ <> 10 Mb </a
+...     print(line.place, line.path, *line.tokens)
+ul.menu0 ul.menu <ul  class= menu <>
+ul.menu0/li ul.menu/li <li Home <b now </b
+ul.menu0/li ul.menu/li <li <a  href= @ <> 10 Mb </a
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from html import unescape
@@ -45,6 +46,8 @@ _ENDED_BY = {
     **dict.fromkeys(("td", "th"), frozenset({"td", "th", "tr"})),
     **dict.fromkeys(("dt", "dd"), frozenset({"dt", "dd"})),
 }
+#: Those that stand in any number beside each other.
+_ITEMS = frozenset(["li", "tr", "td", "th", "dt", "dd", "option"])
 #: Blocks within blocks that are told; what is nested more deeply is taken to be beside the last of them.
 MAX_DEPTH = 64
 _PIECES = re.compile(
@@ -64,10 +67,18 @@ SELF = "@"
 
 
 class Line(NamedTuple):
-    """A line of a page."""
+    """A line of a page; two are equal wherever they stand."""
 
     path: str  #: the blocks that it is in, by their names and classes
     tokens: tuple[str, ...]
+    #: The same blocks, each numbered among its siblings of one name and class, but for items of lists and parts of tables.
+    place: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Line) and self[:2] == other[:2]
+
+    def __hash__(self) -> int:
+        return hash(self[:2])
 
 
 def lines_of(markup: str, url: str) -> list[Line]:
@@ -75,11 +86,21 @@ def lines_of(markup: str, url: str) -> list[Line]:
     return [*_Reader(url).read(without_comments(markup))]
 
 
+class _Block(NamedTuple):
+    """A block that is open."""
+
+    tag: str
+    path: str
+    place: str
+    beside: Counter[str]  #: the blocks in it so far, by name and class
+
+
 class _Reader:
     def __init__(self, url: str) -> None:
         self._own, self._quoted = _spellings(url)
-        self._open: list[tuple[str, str]] = []  # blocks, by name, and the path to each
-        self._path = ""
+        self._open: list[_Block] = []
+        self._beside = Counter[str]()  # blocks at the top, by name and class
+        self._path = self._place = ""
         self._pre = 0  # how many of them keep their spaces
         self._line: list[str] = []
 
@@ -102,30 +123,36 @@ class _Reader:
 
     def _end_line(self) -> Iterator[Line]:
         if self._line:
-            yield Line(self._path, tuple(self._line))
+            yield Line(self._path, tuple(self._line), self._place)
             self._line = []
 
     def _turn(self, tag: str, slash: str, attributes: str) -> None:
         """Opens a block, or closes one."""
         opened = self._open
         if slash:
-            at = next((at for at in range(len(opened) - 1, -1, -1) if opened[at][0] == tag), None)
+            at = next((at for at in range(len(opened) - 1, -1, -1) if opened[at].tag == tag), None)
             if at is not None:
                 self._close(at)
             return
-        while opened and tag in _ENDED_BY.get(opened[-1][0], ()):
+        while opened and tag in _ENDED_BY.get(opened[-1].tag, ()):
             self._close(len(opened) - 1)
         own = self._attributes(attributes)
         self._line = [f"<{tag}", *own]
         if tag not in _VOID and len(opened) < MAX_DEPTH:
             self._pre += tag == "pre"
-            self._path = _joined(self._path, tag, _class_in(own))
-            opened.append((tag, self._path))
+            name, beside = _named(tag, _class_in(own)), opened[-1].beside if opened else self._beside
+            number = "" if tag in _ITEMS else beside[name]
+            beside[name] += 1
+            self._path, self._place = (
+                f"{self._path}/{name}".lstrip("/"),
+                f"{self._place}/{name}{number}".lstrip("/"),
+            )
+            opened.append(_Block(tag, self._path, self._place, Counter()))
 
     def _close(self, at: int) -> None:
-        self._pre -= sum(name == "pre" for name, _ in self._open[at:])
+        self._pre -= sum(block.tag == "pre" for block in self._open[at:])
         del self._open[at:]
-        self._path = self._open[-1][1] if self._open else ""
+        self._path, self._place = self._open[-1][1:3] if self._open else ("", "")
 
     def _attributes(self, text: str) -> list[str]:
         found = list[str]()
@@ -143,9 +170,8 @@ class _Reader:
 
 
 @lru_cache(maxsize=1 << 12)
-def _joined(path: str, tag: str, classes: str) -> str:
-    own = f"{tag}.{_DIGITS.sub('0', classes)}" if classes else tag
-    return f"{path}/{own}" if path else own
+def _named(tag: str, classes: str) -> str:
+    return f"{tag}.{_DIGITS.sub('0', classes)}" if classes else tag
 
 
 def _class_in(attributes: Sequence[str]) -> str:

@@ -14,16 +14,16 @@ anyway, as a copy under another session, teaches without a request.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dedup.filter.noise.again import MAX_HOSTS, Again
-from dedup.filter.noise.gaps import Gaps, digest_of, least_of, left_of, said_in
+from dedup.filter.noise.gaps import Seen, digest_of, least_of, left_of, said_in
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import MAX_KINDS, Kind, kind_of
+from dedup.filter.noise.kinds import MAX_KINDS, Kind, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness, still_kept
-from dedup.filter.noise.lines import lines_of
+from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.manners import Manners
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
@@ -126,6 +126,7 @@ class Probe:
             page_id = kind.by.get(digest_of(least_of(here.read(), kind.gaps)))
             if page_id is not None and (kept := self._kept.get(page_id)) is not None:
                 found[page_id] = kept
+        found |= {kept.page_id: kept for kept in self._kept.like(here)}
         if near and (near.digest == here.digest or (near.evidence and near.evidence.share >= LEAST_PROBED)):
             kept = self._kept.get(near.page_id)
             found[near.page_id] = kept or Shown(
@@ -151,28 +152,33 @@ class Probe:
 
     def _step(self, here: Shown, kept: Shown, evidence: Evidence | None) -> "Shown | bool":
         """Returns whether a page is a copy of a kept one; or which of the two has to be fetched again before that can be told."""
-        kind, other = self._kind(kept.url), self._kind(here.url)
+        of_kept = self._kind(kept.url)
+        kind, other = sorted((of_kept, self._kind(here.url)), key=lambda kind: -kind.asked)
         a, b = self._kept.read(kept), here.read()
         if not a:
             return self._may_ask(kept) and kept
         if a == b:
             return True
-        owns_words = evidence is not None and evidence.matching >= LEAST_MATCHING
+        gaps = (kind.gaps,) if other is kind else (kind.gaps, other.gaps)
+        least = least_of(b, *gaps)
+        owns_words = (evidence is not None and evidence.matching >= LEAST_MATCHING) or has_own(
+            least, kind, other
+        )
         if not owns_words and kept.digest != here.digest:
             return False  # without noise, nothing of their own might be left
-        nothing = Gaps()
-        own = left_of(b, kept.address, nothing, here.own)
-        if left_of(a, kept.address, nothing, kept.own) == own:  # each has changed there itself
+        seen = Seen(kept.address, digest_of(least))
+        own = left_of(b, seen, here.own)
+        if left_of(a, seen, kept.own) == own:  # each has changed there itself
             kind.proved += 1
             return True
         if owns_words and kind.is_trusted and other.is_trusted:
-            its = left_of(a, kept.address, kind.gaps, kept.own)
-            if its == left_of(b, kept.address, other.gaps, here.own):
+            its = left_of(a, seen, kept.own, *gaps)
+            if its == left_of(b, seen, here.own, *gaps):
                 return self._check_due(kind, here, kept, is_checked=its == own)
-        its, own = (least_of(least_of(page, kind.gaps, some=True), other.gaps, some=True) for page in (a, b))
-        if its != own:
-            may_tell = not kept.asked or (bool(kept.own) and not kind.is_known)
-            return may_tell and self._may_learn(kept.url, kind) and self._may_ask(kept) and kept
+        if least_of(a, *gaps, some=True) != least_of(b, *gaps, some=True):
+            is_near = kept.digest == here.digest or (evidence is not None and evidence.share >= LEAST_PROBED)
+            may_tell = is_near and not kept.asked and self._may_learn(kept.url, of_kept) and are_like(a, b)
+            return may_tell and self._may_ask(kept) and kept
         if kind.is_doubtful:
             return False
         if here.asked == kept.asked == TURNS:
@@ -222,17 +228,22 @@ class Probe:
             page.asked -= 1  # it is the first of its answers
             self._kept.add(page)
             return bool(page.markup)
-        before = self._index.detector.read(page.markup, page.url)
-        if not self._likeness.are_of_one(before, answer, page.url):
+        if not await self._learn(page, kept.address, answer):
             count(self._stats, "probe/failed")
             page.asked = TURNS
             return False
-        self._learn(page, kept.address, before, answer)
         return True
 
-    def _learn(self, page: Shown, address: str, before: Page, answer: Page) -> None:
+    async def _learn(self, page: Shown, address: str, answer: Page) -> bool:
+        """Takes what differs between a page and another answer for gaps, if that still shows the page."""
         kind, name = self._kind(page.url), host(page.url)
-        a, b = page.read(), lines_of(answer.markup, page.url)
+        await self._look_anew(kind)
+        before = self._index.detector.read(page.markup, page.url)
+        a, b = self._kept.read(page), lines_of(answer.markup, page.url)
+        there = {*b}
+        is_one = self._likeness.are_of_one(before, answer, page.url)
+        if not is_one and not has_own([line for line in a if line in there], kind):
+            return False
         version = kind.gaps.version
         page.own.learn(address, a, b)
         kind.gaps.learn(address, a, b)
@@ -241,6 +252,7 @@ class Probe:
         self._quiet[name] = 0 if kind.gaps else self._quiet.get(name, 0) + 1
         for hear in self.heard:
             hear(page.url, before, answer)
+        return True
 
     def _distrust(self, kind: Kind) -> None:
         """A page stayed as it is where others of its kind change: that is content, and what was dropped by it is fetched again."""
@@ -260,21 +272,24 @@ class Probe:
 
     async def _look_anew(self, kind: Kind) -> None:
         """Looks again what is left of the last kept pages of a kind, if it has shown more gaps since."""
-        if kind.version == kind.gaps.version:
+        if kind.version == kind.gaps.version and kind.sample:
             return
         kind.version, recent = kind.gaps.version, [*kind.recent]
         kind.by.clear()
+        kind.sample.clear()
+        for shown in kind.gaps.coming.values():
+            shown.stands.clear()
         for page_id in recent:
             kept = self._kept.get(page_id)
             if kept is not None and kept.markup:
-                kind.by.setdefault(digest_of(least_of(self._kept.read(kept), kind.gaps)), page_id)
+                kind.note(page_id, self._kept.read(kept))
                 await asyncio.sleep(0)  # others have their turn
 
-    def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
+    async def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
         """Notes a page that is kept, or one that is met again."""
         if fingerprint.simhash is not None:
             read = _read(visit, page)
-            self.meet(visit.page_id, read)
+            await self.meet(visit.page_id, read)
             self._keep(visit, Shown.at_hand(visit, read, fingerprint))
 
     def _keep(self, visit: Visit, here: Shown) -> None:
@@ -285,18 +300,16 @@ class Probe:
         kind.kept += 1
         kind.recent[here.page_id] = None
         if kind.asked and kind.version == kind.gaps.version:
-            kind.by.setdefault(digest_of(least_of(here.read(), kind.gaps)), here.page_id)
+            kind.note(here.page_id, here.read())
         self._kept.add(here)
 
-    def meet(self, page_id: str | None, page: Page) -> None:
+    async def meet(self, page_id: str | None, page: Page) -> None:
         """Learns, without a request, what changes on a kept page that is met again, as under another session."""
         known = self._kept.get(page_id or "")
         if known is None or known.markup in {"", page.markup} or not page.markup:
             return
         if self._may_learn(known.url, self._kind(known.url)):
-            before = self._index.detector.read(known.markup, known.url)
-            if self._likeness.are_of_one(before, page, known.url):
-                self._learn(known, known.address, before, page)
+            await self._learn(known, known.address, page)
 
     def may_learn(self, url: str) -> bool:
         """Returns whether pages like this one are fetched again, since their noise is not known, and their host may have some."""
@@ -315,12 +328,8 @@ class Probe:
                 answers = [] if manner is None else await self.asking.answers(manner, url, origin, is_same, 2)
                 if answers:
                     first, second = answers
-                    self._learn(
-                        Shown("", url, one_address(url), 0, 0, 0, first.markup),
-                        one_address(url),
-                        first,
-                        second,
-                    )
+                    page = Shown(url, url, one_address(url), 0, 0, 0, first.markup)
+                    await self._learn(page, page.address, second)
         except Exception as error:  # noqa: BLE001 (as in `check`)
             logger.debug("No noise is known of %s: %s", inert(url), error)
             count(self._stats, "probe/failed")
@@ -339,7 +348,7 @@ class Probe:
         """Returns the words of a page that are noise."""
         left = least_of(here.read(), self._kind(here.url).gaps)
         stay = Counter(
-            token for line in left_of(left, of.address, Gaps(), here.own) for token in said_in(line.tokens)
+            token for line in left_of(left, Seen(of.address, 0), here.own) for token in said_in(line.tokens)
         )
         gone = list[str]()
         for token in (token for line in here.read() for token in said_in(line.tokens)):
@@ -354,6 +363,11 @@ class Probe:
         if (kind := self._kinds.get(name)) is None:
             kind = self._kinds[name] = Kind()
         return kind
+
+
+def are_like(a: Sequence[Line], b: Sequence[Line]) -> bool:
+    """Returns whether most lines of two pages are the same, so that they are of one template."""
+    return 2 * len({*a} & {*b}) >= max(len({*a}), len({*b}))
 
 
 def _read(visit: Visit, page: Page) -> Page:

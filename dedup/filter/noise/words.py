@@ -69,12 +69,12 @@ def _lines(tokens: Sequence[str]) -> Iterator[Line]:
     for token in tokens:
         if token[:1] == _BREAK or token == DATA:
             if line:
-                yield Line(path, tuple(line))
+                yield Line(path, tuple(line), path)
             path, line = token, []
         else:
             line.append(token)
     if line:
-        yield Line(path, tuple(line))
+        yield Line(path, tuple(line), path)
 
 
 def left_of_words(tokens: Sequence[str], gaps: Gaps) -> list[str]:

@@ -29,8 +29,9 @@ from dedup.page.ids import is_opaque
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
 #: not shown.
 SEVERAL, MANY = 2, 8
-#: Tokens on either side by which a gap in a line is known.
-AROUND = 3
+#: Tokens on either side by which a gap in a line is known; and that are between two gaps, or else these are one: words of an
+#: advert agree by chance.
+AROUND, BETWEEN = 3, 4
 #: Gaps of one sort that are remembered, and what each has shown: beyond that, what changes is content.
 MAX_GAPS, MAX_SHOWN = 256, 1_024
 #: Pairs of tokens, or of lines, that are compared: a third of a second at most.
@@ -216,8 +217,8 @@ def folded(tokens: Sequence[str]) -> int:
 def differences(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int, int]]:
     """Returns where two lists of tokens differ: whole numbers, first and last in either.
 
-    >>> differences("Seen 1 , 234 times by 3".split(), "Seen 1 , 240 times by 4".split())
-    [(1, 4, 1, 4), (6, 7, 6, 7)]
+    >>> differences("Seen 1 , 234 times by you and other 3".split(), "Seen 1 , 240 times by you and other 4".split())
+    [(1, 4, 1, 4), (9, 10, 9, 10)]
     """
     from difflib import SequenceMatcher  # not above: most pages are compared by their digests
 
@@ -235,7 +236,7 @@ def differences(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int,
             i, k = i - 1, k - 1
         while j < len(a) and m < len(b) and a[j] == b[m] and _is_in_number(a, j):
             j, m = j + 1, m + 1
-        if found and found[-1][1] >= i:
+        if found and found[-1][1] + BETWEEN > i:
             i, k = found.pop()[::2]
         found.append((i, j, k, m))
     return found

@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from dedup.filter.noise.gaps import Gaps
 from dedup.filter.noise.lines import Line, lines_of
+from dedup.filter.noise.names import without_name
 from dedup.filter.visit import Visit
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.latest import Latest
@@ -35,6 +36,7 @@ class Shown(Struct):
     own: Gaps = field(default_factory=Gaps)  #: what differs between its answers
     asked: int = 0  #: how often it was fetched again
     lines: Sequence[Line] = ()  #: of its markup, once they were read
+    is_in_row: bool = False  #: it leads to pages beside it: then its name is left out of its lines
 
     @classmethod
     def at_hand(cls, visit: Visit, page: Page, fingerprint: Fingerprint) -> "Shown":
@@ -45,7 +47,9 @@ class Shown(Struct):
     def read(self) -> Sequence[Line]:
         """Returns its lines; none if its markup is not held."""
         if not self.lines and self.markup:
-            self.lines = lines_of(self.markup, self.url)
+            lines = lines_of(self.markup, self.url)
+            self.lines = without_name(lines, self.url)
+            self.is_in_row = self.lines is not lines
         return self.lines
 
 

@@ -20,6 +20,7 @@ from urllib.parse import quote, urlsplit
 
 from dedup.page.comments import without_comments
 from dedup.page.flat import INLINE
+from dedup.page.urls import ORIGIN
 
 #: Elements that have no end.
 _VOID = frozenset(
@@ -62,8 +63,8 @@ _ALL = re.compile(r"\w+|\s|[^\w\s]")
 _DIGITS = re.compile(r"\d+")
 #: Says only by which address a page should be known.
 _ADDRESS = re.compile(r"\s(?:rel\s*=\s*[\"']?canonical|property\s*=\s*[\"']?og:url)\b", re.IGNORECASE)
-#: Stands for the page's own address.
-SELF = "@"
+#: Stands for the page's own address; for one that differs from it in numbers alone, with how many follow.
+SELF, LIKE = "@", "<@"
 
 
 class Line(NamedTuple):
@@ -98,6 +99,7 @@ class _Block(NamedTuple):
 class _Reader:
     def __init__(self, url: str) -> None:
         self._own, self._quoted = _spellings(url)
+        self._like = {_DIGITS.sub("0", own) for own in self._own if _DIGITS.search(own)}
         self._open: list[_Block] = []
         self._beside = Counter[str]()  # blocks at the top, by name and class
         self._path = self._place = ""
@@ -161,6 +163,9 @@ class _Reader:
             found.append(f" {name.lower()}=")
             if value.partition("#")[0] in self._own and value[:1] != "#":
                 found += SELF, *_tokens(value.partition("#")[2])
+            elif self._like and _DIGITS.sub("0", value) in self._like:
+                numbers = numbers_in(value)
+                found += f"{LIKE}{len(numbers)}", *numbers
             else:
                 if len(value) > len(self._quoted[0]):
                     for own in self._quoted:
@@ -186,6 +191,15 @@ def _class_in(attributes: Sequence[str]) -> str:
 
 def _tokens(text: str) -> list[str]:
     return _TOKENS.findall(unescape(text) if "&" in text else text)
+
+
+def numbers_in(url: str) -> list[str]:
+    """Returns the numbers in the path and the query of an address.
+
+    >>> numbers_in("http://a1.org:8080/2026/05")
+    ['2026', '05']
+    """
+    return _DIGITS.findall(ORIGIN.sub("", url))
 
 
 def _spellings(url: str) -> tuple[frozenset[str], tuple[str, ...]]:

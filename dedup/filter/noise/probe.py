@@ -25,6 +25,7 @@ from dedup.filter.noise.kinds import MAX_KINDS, Kind, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness, still_kept
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.manners import Manners
+from dedup.filter.noise.names import without_name
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
@@ -161,11 +162,9 @@ class Probe:
             return True
         gaps = (kind.gaps,) if other is kind else (kind.gaps, other.gaps)
         least = least_of(b, *gaps)
-        owns_words = (evidence is not None and evidence.matching >= LEAST_MATCHING) or has_own(
-            least, kind, other
-        )
-        if not owns_words and kept.digest != here.digest:
-            return False  # without noise, nothing of their own might be left
+        owns_words = evidence is not None and evidence.matching >= LEAST_MATCHING
+        # Of a page in a row, its name is its own, and is left out.
+        owns_words = owns_words or (kept.is_in_row and here.is_in_row) or has_own(least, kind, other)
         seen = Seen(kept.address, digest_of(least))
         own = left_of(b, seen, here.own)
         if left_of(a, seen, kept.own) == own:  # each has changed there itself
@@ -239,7 +238,7 @@ class Probe:
         kind, name = self._kind(page.url), host(page.url)
         await self._look_anew(kind)
         before = self._index.detector.read(page.markup, page.url)
-        a, b = self._kept.read(page), lines_of(answer.markup, page.url)
+        a, b = self._kept.read(page), without_name(lines_of(answer.markup, page.url), page.url)
         there = {*b}
         is_one = self._likeness.are_of_one(before, answer, page.url)
         if not is_one and not has_own([line for line in a if line in there], kind):

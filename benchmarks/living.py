@@ -5,8 +5,8 @@
 Each kind of page is a site of its own (`tests.support.living`): 40 contents, of which 12 are at seven addresses each,
 amid 16 articles, in several orders one by one, and in the first of them eight at once.  Over all kinds, a line tells
   - how many contents are lost in all crawls, and with which rule and example, by kind;
-  - the share of copies that is dropped, by their form.  A page is a copy if its content was met before it ("first": at the
-    address of the content itself); of print copies, the first three of a site do not count;
+  - the share of copies that is dropped, by their form.  A page is a copy if its content was met before it, and a print copy
+    if that was in the other template only, but for the first three of a site ("own": at the content's own address);
   - requests beside one for each page, in a hundred pages: the median of the kinds and the worst;
   - by how much the numbers of kept pages of several orders differ, in percent of the least: likewise;
   - the share of pages that are judged rightly in some orders only, and only one by one or only at once;
@@ -36,19 +36,25 @@ from tests.support.pages.unseen import UNSEEN
 #: The kinds of page, by what is said of them.
 ALL: dict[str, Maker] = KINDS | UNSEEN | UNNAMED | {f"signs: {kind}": make for kind, make in SIGNS.items()}
 #: Forms of copies, and how they are called.
-FORMS = {"": "first"} | {form: form for form in ("utm", "session", "unknown", "print", "mirror", "other")}
-LEARNING = 3  #: print copies that a site may keep
+FORMS = {"": "own"} | {form: form for form in ("utm", "session", "unknown", "print", "mirror", "other")}
+LEARNING = 3  #: pairs of a page and its print copy of a site that do not count
 
 
 def copies(fates: Fates) -> tuple[Counter[str], Counter[str]]:
     """Copies by their forms, and those that were dropped."""
-    seen, met, dropped, printed = set[str](), Counter[str](), Counter[str](), 0
+    met, dropped, printed = Counter[str](), Counter[str](), 0
+    seen = set[tuple[str, bool]]()
     for page in fates.order:
-        printed += page.form == "print"
-        if page.key in seen and not (page.form == "print" and printed <= LEARNING):
-            met[page.form] += 1
-            dropped[page.form] += page.url in fates.drops
-        seen.add(page.key)
+        is_print = page.form == "print"
+        before = [form for form in (True, False) if (page.key, form) in seen]
+        seen.add((page.key, is_print))
+        if not before:
+            continue
+        form = page.form if is_print in before else "print"
+        printed += form == "print"
+        if form != "print" or printed > LEARNING:
+            met[form] += 1
+            dropped[form] += page.url in fates.drops
     return met, dropped
 
 

@@ -160,6 +160,8 @@ def pages_of(kind: str, make: Maker, addresses: str, noise: Noise | None) -> lis
         pages += [Answering(copy, item.key, there, form) for form, copy in urls.items()]
         printed = partial(in_print, item.content, noise)
         pages.append(Answering(f"{HOST}/print{item.path}", item.key, printed, "print"))
+    assert len({page.url for page in pages}) == len(pages), kind
+    assert len({item.content for item in items}) == len(items), kind
     return pages
 
 

@@ -209,8 +209,8 @@ class Detector(DetectorSettings):
         """
         if not markup:
             return 0
-        octets = without_comments(markup).encode("utf-8", "surrogatepass")
-        return xxh3_64_intdigest(octets, self._secrets["digest"])
+        octets = markup.encode("utf-8", "surrogatepass")
+        return xxh3_64_intdigest(without_comments(octets), self._secrets["digest"])
 
     def elsewhere(self, found: Fingerprint, page: Page) -> Fingerprint:
         """Returns the fingerprint of a page that differs only in its address from one that was judged, and returns its tokens may be missing."""

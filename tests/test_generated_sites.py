@@ -139,7 +139,7 @@ def test_lists_in_the_chrome_of_a_site_are_kept(order: Order) -> None:
 
 
 @ANY_ORDER
-def test_pages_of_a_manual_are_found_in_other_releases_by_their_main_views(order: Order) -> None:
+def test_pages_of_a_manual_are_found_in_other_releases(order: Order) -> None:
     """Their menus outweigh their texts, and are others in each release."""
     pages = manual(random.Random(1))
     found = figures([claim(pages, fingerprints(pages), order)])

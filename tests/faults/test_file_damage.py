@@ -409,7 +409,7 @@ DAMAGE = {
     "a segment of text": "UPDATE segments SET keys = 'x'",
     "no segment": "DELETE FROM segments",
     "a page that no segment has": "INSERT INTO pages SELECT 1000, page_id || 'x', url, simhash, scope, digest, bands, "
-    "sketch, filed, run, view, called, rare, checksum FROM pages WHERE number = 7",
+    "sketch, filed, run, markup, called, rare, checksum FROM pages WHERE number = 7",
     "a page too few": "DELETE FROM pages WHERE number = 7",
 }
 #: Each makes one page unreadable.

@@ -78,13 +78,15 @@ class Kind(Struct):
         """Whether gaps of its pages are often content on others, so that none is asked any more."""
         return self.stayed >= IDLE and self.stayed > self.proved
 
-    def note(self, page_id: str, lines: Sequence[Line]) -> None:
-        """Notes what stands on a kept page, and what is left of it without all that may be noise."""
+    def note(self, page_id: str, lines: Sequence[Line], nameless: Sequence[Line]) -> None:
+        """Notes what stands on a kept page, and what is left of it without all that may be noise, and without its name if it has one."""
         left = least_of(lines, self.gaps)
         digest = digest_of(left)
         self.gaps.stand(digest, lines)
         self.by.setdefault(digest, page_id)
         self.sample[digest] = frozenset(map(hash, left))
+        if nameless:
+            self.by.setdefault(digest_of(least_of(nameless, self.gaps)), page_id)
 
     @property
     def is_due(self) -> bool:

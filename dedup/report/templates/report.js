@@ -9,7 +9,7 @@ for (const pair of pairs) {
   pair.share = [pair.matching, pair.new, pair.gone].includes(null) ? pair.resemblance
     : pair.matching / Math.max(1, pair.matching + Math.max(pair.new, pair.gone));
   pair.hundredths = Math.floor(Math.round(pair.share * 10000) / 100);
-  pair.free = ["exact", "view", "probe", "no_vary_search", "soft_404"].includes(pair.rule) ? 2 : pair.rule === "rare" ? 1 : 0;
+  pair.free = ["exact", "probe", "no_vary_search", "soft_404"].includes(pair.rule) ? 2 : pair.rule === "rare" ? 1 : 0;
 }
 const used = data.thresholds[0] ?? null;  // those of a crawl: an archive has none
 const byOwn = used ? used.min_containment !== null : pairs.some((pair) => pair.gone !== null);
@@ -267,8 +267,8 @@ function start() {
     byId("measure").textContent = "Containment";
   }
   const free = data.grid.reduce((sum, cell) => sum + (cell[4] > 1 ? cell[2] : 0), 0);
-  byId("stricter").textContent = (free ? `${many(free, "near-duplicate")} would be ${verb} by any thresholds: equal pages, equal `
-    + "main views, and those that differ only in what changed when the kept page was fetched again. " : "") + "The sliders can only be stricter than the run was: pages that it kept are not in a drop log. "
+  byId("stricter").textContent = (free ? `${many(free, "near-duplicate")} would be ${verb} by any thresholds: equal pages, `
+    + "and those that differ only in what changed when the kept page was fetched again. " : "") + "The sliders can only be stricter than the run was: pages that it kept are not in a drop log. "
     + data.to_see_looser;
   if (pairs.length < totals.drops) {
     byId("sample").textContent = `The charts above are of all ${number(totals.drops)} near-duplicates. Listed here are `

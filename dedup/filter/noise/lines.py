@@ -87,7 +87,8 @@ def lines_of(markup: str, url: str, *, marks_like: bool = False) -> list[Line]:
 
     If it ``marks_like``, links to addresses that differ from this one in numbers alone are `LIKE` and the numbers.
     """
-    return [*_Reader(url, marks_like=marks_like).read(without_comments(markup))]
+    octets = without_comments(markup.encode("utf-8", "surrogatepass"))
+    return [*_Reader(url, marks_like=marks_like).read(octets.decode("utf-8", "surrogatepass"))]
 
 
 class _Block(NamedTuple):

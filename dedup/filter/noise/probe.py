@@ -21,7 +21,7 @@ from typing import Any
 from dedup.filter.noise.again import MAX_HOSTS, Again
 from dedup.filter.noise.gaps import Seen, digest_of, least_of, left_of, said_in
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import MAX_KINDS, Kind, has_own, kind_of
+from dedup.filter.noise.kinds import MAX_KINDS, Kind, folder_of, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness, still_kept
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.manners import Manners
@@ -73,6 +73,9 @@ class Probe:
         self._manners = Manners(index, crawl)
         self._kept = KeptPages()
         self._kinds = Latest[str, Kind](MAX_KINDS)
+        self._usual = Latest[str, Kind](
+            MAX_KINDS
+        )  # the kind of a host's folder of which most pages were fetched again
         self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched again without any gap, by host
         #: Who is told of two answers to one request: the URL, and both.
         self.heard: list[Callable[[str, Page, Page], None]] = []
@@ -169,18 +172,20 @@ class Probe:
         """Returns the same, given the lines of both."""
         if a == b:
             return True
-        of_kept = self._kind(kept.url)
-        kind, other = sorted((of_kept, self._kind(here.url)), key=lambda kind: -kind.asked)
-        gaps = (kind.gaps,) if other is kind else (kind.gaps, other.gaps)
+        of_kept, of_here = self._kind(kept.url), self._kind(here.url)
+        kinds = [of_kept, of_here, *(self._usual.get(folder_of(page.url), of_kept) for page in (kept, here))]
+        kinds = sorted({id(kind): kind for kind in kinds}.values(), key=lambda kind: -kind.asked)
+        kind = kinds[0]
+        gaps = [kind.gaps for kind in kinds]
         least = least_of(b, *gaps)
         owns_words = evidence is not None and evidence.matching >= LEAST_MATCHING
-        owns_words = owns_words or a is kept.nameless or has_own(least, kind, other)
+        owns_words = owns_words or a is kept.nameless or has_own(least, *kinds)
         seen = Seen(kept.address, digest_of(least))
         own = left_of(b, seen, here.own)
         if left_of(a, seen, kept.own) == own:  # each has changed there itself
             kind.proved += 1
             return True
-        if owns_words and kind.is_trusted and other.is_trusted:
+        if owns_words and all(kind.is_trusted for kind in kinds):
             its = left_of(a, seen, kept.own, *gaps)
             if its == left_of(b, seen, here.own, *gaps):
                 return self._check_due(kind, here, kept, is_checked=its == own)
@@ -257,6 +262,8 @@ class Probe:
         page.own.learn(address, a, b)
         kind.gaps.learn(address, a, b)
         kind.asked += 1
+        if kind.asked >= self._usual.setdefault(folder_of(page.url), kind).asked:
+            self._usual[folder_of(page.url)] = kind
         kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
         self._quiet[name] = 0 if kind.gaps else self._quiet.get(name, 0) + 1
         for hear in self.heard:
@@ -291,7 +298,7 @@ class Probe:
         for page_id in recent:
             kept = self._kept.get(page_id)
             if kept is not None and kept.markup:
-                kind.note(page_id, self._kept.read(kept), kept.read_nameless())
+                self._note(kind, kept)
                 await asyncio.sleep(0)  # others have their turn
 
     async def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
@@ -309,8 +316,11 @@ class Probe:
         kind.kept += 1
         kind.recent[here.page_id] = None
         if kind.asked and kind.version == kind.gaps.version:
-            kind.note(here.page_id, here.read(), here.read_nameless())
+            self._note(kind, here)
         self._kept.add(here)
+
+    def _note(self, kind: Kind, page: Shown) -> None:
+        kind.note(page.page_id, self._kept.read(page), page.read_nameless())
 
     async def meet(self, page_id: str | None, page: Page) -> None:
         """Learns, without a request, what changes on a kept page that is met again, as under another session."""

@@ -28,7 +28,7 @@ from dedup.page.ids import is_opaque
 
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
 #: not shown.
-SEVERAL, MANY = 2, 8
+SEVERAL, MANY = 2, 6
 #: Tokens on either side by which a gap in a line is known; and that are between two gaps, or else these are one: words of an
 #: advert agree by chance.
 AROUND, BETWEEN = 3, 4

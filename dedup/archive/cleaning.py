@@ -66,6 +66,12 @@ def _log(journal: Journal, path: Path) -> None:
         log.close()
 
 
+def _skipped(others: dict[str, tuple[int, str]]) -> dict[str, int]:
+    """Counts what holds no page as a crawl does."""
+    found = {f"dedup/skipped/{why}": count for why, (count, _) in others.items()}
+    return found and {"dedup/skipped": sum(found.values()), **found}
+
+
 @dataclass
 class Result:
     """The result of a cleaning."""
@@ -193,7 +199,8 @@ class Cleaning:
                 for name in ("others", "damage")
             )
             facts = (journal.get(name, 0) for name in ("known", "filed"))
-            return Result(journal.get("stats"), others, damage, journal.get("unwritten", {}), *facts)
+            stats = journal.get("stats") | _skipped(others)
+            return Result(stats, others, damage, journal.get("unwritten", {}), *facts)
         except DedupError:
             if journal.get("begun") is None:  # there is nothing to go on from
                 shutil.rmtree(folder, ignore_errors=True)

@@ -13,7 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from dedup.archive.capture import Capture, Item, Reader, moment, written
 from dedup.archive.entries import Original
-from dedup.archive.http import GAP
+from dedup.archive.http import head
 from dedup.archive.rows import row
 from dedup.archive.warc import Record, Warc
 
@@ -183,8 +183,8 @@ class WarcOutput:
                 fields["WARC-Payload-Digest"] = digest
             if item.raw.fields["warc-type"] == "response" and item.raw.block is not None:
                 fields["Content-Type"] = "application/http; msgtype=response"
-                gap = GAP.search(item.raw.block)
-                block = item.raw.block[: gap.end()] if gap else item.raw.block
+                start, _, end = head(item.raw.block)
+                block = item.raw.block[start:end]
         self._write(fields, block)
 
     def refer(self, revisit: Record, kept: Original) -> None:

@@ -1493,10 +1493,6 @@ cdef extern from *:
     int compare_ranks(const void* a, const void* b) noexcept nogil
 
 
-cdef enum:
-    MOST_EXACT = 8  #: there are no more tables of exact keys
-
-
 cdef const void* start_of(object array) except? NULL:
     """Where an array begins, whose caller has it meanwhile.  A view of it, which would check its type, costs .5 us."""
     cdef Py_buffer view
@@ -1530,9 +1526,10 @@ def equal(list tables, list columns, object bits, Py_ssize_t size, tuple keys):
 
     The arrays of a table are of uint32, that of a column is of uint64; of each key in the tail one of the ``bits`` is set.
     """
-    cdef Exact exact[MOST_EXACT]
     cdef const uint8_t* octets = <const uint8_t*> start_of(bits)
-    cdef Py_ssize_t place, count = min(<Py_ssize_t> MOST_EXACT, len(tables))
+    cdef Py_ssize_t place, count = len(tables)
+    cdef bytes room = PyBytes_FromStringAndSize(NULL, count * sizeof(Exact))
+    cdef Exact* exact = <Exact*> PyBytes_AS_STRING(room)
     cdef uint64_t key
     for place in range(count):
         table, key = tables[place], keys[place]

@@ -81,7 +81,8 @@ def unmix(hashes: Hashes) -> Hashes:
     """
     hashes = (hashes ^ (hashes >> np.uint64(31)) ^ (hashes >> np.uint64(62))) * np.uint64(0x319642B2D24D8EC3)
     hashes = (hashes ^ (hashes >> np.uint64(27)) ^ (hashes >> np.uint64(54))) * np.uint64(0x96DE1B173F119089)
-    return hashes ^ (hashes >> np.uint64(30)) ^ (hashes >> np.uint64(60))
+    found: Hashes = hashes ^ (hashes >> np.uint64(30)) ^ (hashes >> np.uint64(60))
+    return found
 
 
 def shingle_hashes(hashes: Hashes, size: int) -> Hashes:

@@ -133,7 +133,10 @@ class SortedTables:
         return self.equal_in_numpy(*parts, keys[columns])
 
     def equal_in_numpy(
-        self, tables: Sequence[Sorted[np.uint32]], columns: Sequence[Growing[np.uint64]], keys: tuple[int, ...]
+        self,
+        tables: Sequence[Sorted[np.uint32]],
+        columns: Sequence[Growing[np.uint64]],
+        keys: tuple[int, ...],
     ) -> list[list[int]]:
         """Returns the same, by their tables."""
         found = []

@@ -49,8 +49,9 @@ if TYPE_CHECKING:
     from dedup.batch.columns import clusters, duplicated, duplicates, originals
     from dedup.batch.explanation import Explanation, explain
     from dedup.batch.own_text import own_text
-    from dedup.batch.pages import Pages, unique
+    from dedup.batch.pages import Pages
     from dedup.batch.pages import open as open
+    from dedup.batch.rows import unique
     from dedup.fingerprint.detector import Detector
     from dedup.fingerprint.features import Features
     from dedup.fingerprint.fingerprint import Comparison, Fingerprint
@@ -91,7 +92,8 @@ _HOMES = {
     **dict.fromkeys(("Index", "Verdict", "open_index"), "dedup.index"),
     **dict.fromkeys(("Explanation", "explain"), "dedup.batch.explanation"),
     "own_text": "dedup.batch.own_text",
-    **dict.fromkeys(("Pages", "open", "unique"), "dedup.batch.pages"),
+    **dict.fromkeys(("Pages", "open"), "dedup.batch.pages"),
+    "unique": "dedup.batch.rows",
     **dict.fromkeys(("clusters", "duplicated", "duplicates", "originals"), "dedup.batch.columns"),
 }
 

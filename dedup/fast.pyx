@@ -36,7 +36,7 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 18
+VERSION = 19
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
@@ -1560,6 +1560,16 @@ cdef extern from *:
             return n; \
         }
     COUNT_EQUAL(count_equal_any, ) COUNT_EQUAL(count_equal_avx2, WITH_AVX2)
+    #define LEAST(name, attribute) \
+        attribute static uint32_t name(const uint32_t* values, int64_t count, uint32_t factor) { \
+            uint32_t least = UINT32_MAX; \
+            for (int64_t at = 0; at < count; at++) { \
+                uint32_t drawn = factor * values[at]; \
+                least = drawn < least ? drawn : least; \
+            } \
+            return least; \
+        }
+    LEAST(least_any, ) LEAST(least_avx2, WITH_AVX2)
     #define COUNT_APART(name, attribute) \
         attribute static void name(const uint64_t* keys, int64_t size, uint64_t key, int64_t* counts) { \
             int64_t odd[65] = {0};  /* or each key would wait for the one before it */ \
@@ -1569,6 +1579,7 @@ cdef extern from *:
     COUNT_APART(count_apart_any, ) COUNT_APART(count_apart_popcnt, WITH_POPCNT)
     #define count_apart(...) (HAS_POPCNT ? count_apart_popcnt(__VA_ARGS__) : count_apart_any(__VA_ARGS__))
     #define count_equal(...) (HAS_AVX2 ? count_equal_avx2(__VA_ARGS__) : count_equal_any(__VA_ARGS__))
+    #define least(...) (HAS_AVX2 ? least_avx2(__VA_ARGS__) : least_any(__VA_ARGS__))
     #define near_keys(...) (HAS_POPCNT ? near_keys_popcnt(__VA_ARGS__) : near_keys_any(__VA_ARGS__))
     #define near_folds(...) (HAS_POPCNT ? near_folds_popcnt(__VA_ARGS__) : near_folds_any(__VA_ARGS__))
     static int compare_ranks(const void* a, const void* b) {
@@ -1584,11 +1595,40 @@ cdef extern from *:
                        int64_t* found) noexcept nogil
     int64_t count_equal(const uint64_t* keys, int64_t first, int64_t end, uint64_t key) noexcept nogil
     void count_apart(const uint64_t* keys, int64_t size, uint64_t key, int64_t* counts) noexcept nogil
+    uint32_t least(const uint32_t* values, int64_t count, uint32_t factor) noexcept nogil
     int compare_ranks(const void* a, const void* b) noexcept nogil
 
 
-cdef enum:
-    MOST_EXACT = 8  #: there are no more tables of exact keys
+def unmix(const uint64_t[::1] values, uint64_t key):
+    """The shingles (8 bytes each) that have these values in a sketch of this key."""
+    cdef bytes found = PyBytes_FromStringAndSize(NULL, 8 * values.shape[0])
+    cdef uint64_t* shingles = <uint64_t*> PyBytes_AS_STRING(found)
+    cdef uint64_t value
+    cdef Py_ssize_t at
+    with nogil:
+        for at in range(values.shape[0]):
+            value = values[at]
+            value = (value ^ value >> 31 ^ value >> 62) * <uint64_t> 0x319642B2D24D8EC3
+            value = (value ^ value >> 27 ^ value >> 54) * <uint64_t> 0x96DE1B173F119089
+            shingles[at] = value ^ value >> 30 ^ value >> 60 ^ key
+    return found
+
+
+def signature(const uint64_t[::1] shingles, const uint32_t[:, ::1] factors, uint64_t key):
+    """What each selector picks (4 bytes each), as `dedup.fingerprint.signatures` finds it in numpy."""
+    cdef Py_ssize_t at, count = shingles.shape[0], selectors = factors.shape[0]
+    cdef bytes found = PyBytes_FromStringAndSize(NULL, 4 * selectors)
+    cdef uint32_t* picked = <uint32_t*> PyBytes_AS_STRING(found)
+    cdef uint32_t* values = <uint32_t*> PyMem_Malloc(4 * max(1, count))
+    if not values:
+        raise MemoryError
+    with nogil:
+        for at in range(count):
+            values[at] = mix(shingles[at] ^ key) >> 32 | 1
+        for at in range(selectors):
+            picked[at] = least(values, count, factors[at, 0])
+    PyMem_Free(values)
+    return found
 
 
 cdef const void* start_of(object array) except? NULL:
@@ -1624,9 +1664,10 @@ def equal(list tables, list columns, object bits, Py_ssize_t size, tuple keys):
 
     The arrays of a table are of uint32, that of a column is of uint64; of each key in the tail one of the ``bits`` is set.
     """
-    cdef Exact exact[MOST_EXACT]
     cdef const uint8_t* octets = <const uint8_t*> start_of(bits)
-    cdef Py_ssize_t place, count = min(<Py_ssize_t> MOST_EXACT, len(tables))
+    cdef Py_ssize_t place, count = len(tables)
+    cdef bytes room = PyBytes_FromStringAndSize(NULL, count * sizeof(Exact))
+    cdef Exact* exact = <Exact*> PyBytes_AS_STRING(room)
     cdef uint64_t key
     for place in range(count):
         table, key = tables[place], keys[place]

@@ -408,7 +408,10 @@ GZIP = b"Content-Type: text/html\r\nContent-Encoding: gzip"
 #: Heads and bodies of pages of which a part is missing, or is not read.
 PARTIAL = {
     "of another length than the server said": (b"Content-Type: text/html\r\nContent-Length: 900", PAGE),
-    "packed in two members": (GZIP, gzip.compress(PAGE) + gzip.compress(b"<p>and more")),
+    "packed in two members, the second cut off": (
+        GZIP,
+        gzip.compress(PAGE) + gzip.compress(b"<p>and more")[:20],
+    ),
     "too long when it is unpacked": (GZIP, gzip.compress(PAGE + bytes(MAX_BODY))),
 }
 
@@ -458,9 +461,9 @@ def test_the_command_says_each_kind_of_damage_in_a_line(tmp_path: Path) -> None:
         (["{}/none"], 2, "the input {}/none can't be read: there is no such file"),
         (["{}"], 2, "the input {} has an unknown format; allowed: a WARC file, "),
         (["{}/x.bin"], 2, "the input {}/x.bin has an unknown format; allowed: a WARC file, "),
-        (["{}/x.jsonl", "-o", "{}/x.bin"], 2, "-o is '{}/x.bin', which exists; nothing is overwritten"),
-        (["{}/x.jsonl", "-o", "{}/y", "--duplicates", "{}/y"], 2, "-o and --duplicates are both '{}/y'; give "),
-        (["{}/x.jsonl", "-o", "{}/y", "--duplicates", "{}/./y"], 2, "-o and --duplicates are both '{}/y'; give "),
+        (["{}/x.jsonl", "-o", "{}/x.jsonl"], 2, "-o is '{}/x.jsonl', which exists; nothing is overwritten"),
+        (["{}/x.jsonl", "-o", "{}/y.csv", "--duplicates", "{}/y.csv"], 2, "-o and --duplicates are both '{}/y.csv'; give "),
+        (["{}/x.jsonl", "-o", "{}/y.csv", "--duplicates", "{}/./y.csv"], 2, "-o and --duplicates are both '{}/y.csv'; give "),
         (["{}/x.jsonl", "-o", "{}/no/x.jsonl"], 8, "{}/no/x.jsonl.part can't be written: No such file"),
         (["{}/x.jsonl", "--index", "memory:"], 2, "--index is 'memory:', which ends with its crawl"),
         (["{}/x.jsonl", "--index", "redis://127.0.0.1:1/0"], 3, "the index redis://127.0.0.1:1/0 "),

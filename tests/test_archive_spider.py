@@ -10,6 +10,7 @@ from tests.support.crawls import words
 from tests.support.processes import Scrapy, scrapy
 from tests.support.waiting import LIMIT
 from tests.test_archive import record
+from tests.test_archive_codings import SENT, archive
 
 REFRESH = '<meta http-equiv="refresh" content="0; url=http://127.0.0.1:1/">' + f"<p>{words('refresh')}"
 
@@ -22,16 +23,16 @@ def test_it_drops_what_the_command_drops(tmp_path: Path) -> None:
     pages = {f"http://127.0.0.1:1/{n}": f"<p>{words(n % 12)} {words(n, n % 4)} <a href=/>" for n in range(40)}
     pages["http://127.0.0.1:1/refresh"] = REFRESH
     pages["http://127.0.0.1:1/" + "long" * 1000] = f"<p>{words('long')}"
-    archive = tmp_path / "x.warc.gz"
+    path = tmp_path / "x.warc.gz"
     dated = (
         (url, html, f"2026-11-01T10:00:{second:02}Z") for second, (url, html) in enumerate(pages.items())
     )
     packed = (gzip.compress(record(url, html, WARC_Date=date)) for url, html, date in dated)
-    archive.write_bytes(b"".join(packed) + gzip.compress(record("http://127.0.0.1:1/cut", REFRESH))[:-20])
+    path.write_bytes(b"".join(packed) + gzip.compress(record("http://127.0.0.1:1/cut", REFRESH))[:-20])
     dropped, kept = tmp_path / "dropped.jsonl", tmp_path / "kept.jsonl"
-    command = ["crawl", "warc", "-a", f"path={archive}", "-O", kept, "-s", f"DEDUP_LOG={dropped}"]
+    command = ["crawl", "warc", "-a", f"path={path}", "-O", kept, "-s", f"DEDUP_LOG={dropped}"]
     assert Scrapy(*command, output=tmp_path).wait(LIMIT) == 0
-    Cleaning([str(archive)], duplicates=str(tmp_path / "drops.jsonl")).run()
+    Cleaning([str(path)], duplicates=str(tmp_path / "drops.jsonl")).run()
     assert lines(dropped)
     assert [each["url"] for each in lines(dropped)] == [
         each["url"] for each in lines(tmp_path / "drops.jsonl")
@@ -42,6 +43,14 @@ def test_it_drops_what_the_command_drops(tmp_path: Path) -> None:
     said = (tmp_path / "stderr").read_text()
     assert "downloader/exception" not in said
     assert "Not in this crawl: 1 cut_off" in said
+
+
+def test_it_judges_pages_however_they_were_sent(tmp_path: Path) -> None:
+    archive(path := tmp_path / "x.warc", SENT)
+    dropped = tmp_path / "dropped.jsonl"
+    done = scrapy("crawl", "warc", "-a", f"path={path}", "-s", f"DEDUP_LOG={dropped}")
+    assert done.returncode == 0
+    assert len(lines(dropped)) == len(SENT) - 1
 
 
 def test_what_it_can_t_read_stops_it_before_it_begins(tmp_path: Path) -> None:

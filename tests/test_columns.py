@@ -23,6 +23,9 @@ ROWS = [prose(1), None, prose(2), prose(1).upper(), "short", prose(2) + " more",
 ORIGINALS = [0, 1, 2, 0, 4, 2, 0]
 MASK = [False, False, False, True, False, True, True]
 
+#: Those that have the words of an earlier one.
+EQUAL = [False, False, False, True, False, False, True]
+
 ANY_KIND = "text is a {}; allowed: a column of pandas, polars or pyarrow, a numpy array or a list"
 KINDS: dict[str, Callable[[list[Any]], Any]] = {
     "list": list,
@@ -85,8 +88,59 @@ def test_columns_of_tokens_and_of_html_with_their_urls(kind: str) -> None:
 
 
 def test_settings_are_keywords() -> None:
-    assert not duplicated(text=ROWS, min_tokens=1000).any()
+    assert duplicated(text=ROWS, min_tokens=1000).tolist() == EQUAL
     assert duplicated(text=ROWS, min_tokens=1, features=Features(slots=64)).tolist() == MASK
+
+
+SHORT = ["a b c", "other words", "A  B c", None, "", "a b c", "\u00a0", "words other"]
+
+
+@pytest.mark.parametrize("method", ["simhash", "minhash", "supershingle"])
+def test_of_equal_short_texts_one_is_kept(method: str) -> None:
+    settings = {"method": method, "min_resemblance": 0.9} if method != "simhash" else {}
+    assert originals(text=SHORT, **settings).tolist() == [0, 1, 0, 3, 4, 0, 6, 7]
+    assert clusters(text=SHORT, **settings).tolist() == [0, 1, 0, 3, 4, 0, 6, 7]
+    assert clusters(text=[*ROWS, "SHORT"], **settings).tolist()[4:] == [4, 2, 0, 4]
+    assert duplicates(text=SHORT, **settings)["rule"].tolist() == ["exact", "exact"]
+    texts = [text for text in SHORT if text is not None]
+    assert [*unique(texts, **settings)] == ["a b c", "other words", "", "\u00a0", "words other"]
+    assert originals(text=SHORT, keep="longest", **settings).tolist() == [0, 1, 0, 3, 4, 0, 6, 7]
+
+
+def test_short_texts_of_two_scopes_are_two() -> None:
+    urls = ["http://a/1", "http://a/2", "http://b/1"]
+    assert duplicated(["a b c"] * 3, url=urls, scope="host").tolist() == [False, True, False]
+
+
+def test_the_first_argument_is_the_text() -> None:
+    for kind in ("list", "pandas", "polars", "pyarrow"):
+        column = KINDS[kind](ROWS)
+        assert KINDS["list"](duplicated(column)) == KINDS["list"](duplicated(text=column))
+        assert KINDS["list"](originals(column)) == KINDS["list"](clusters(column))
+    assert duplicates(ROWS)["row"].tolist() == [3, 5, 6]
+    with pytest.raises(TypeError, match="of html, text and tokens, 2 are given; give one"):
+        duplicated(ROWS, text=ROWS)
+    with pytest.raises(TypeError, match=ANY_KIND.format("DataFrame")):
+        duplicated(pd.DataFrame({"body": ROWS}))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [
+        (pd.DataFrame({"body": ["a"]}), "DataFrame"),
+        (pl.DataFrame({"body": ["a"]}), "DataFrame"),
+        (pa.table({"body": ["a"]}), "Table"),
+        ({"body": ["a"]}, "dict"),
+        ("a text", "str"),
+        (b"bytes", "bytes"),
+        (7, "int"),
+    ],
+)
+def test_unique_refuses_what_is_no_list_of_items(wrong: Any, kind: str) -> None:
+    with pytest.raises(
+        TypeError, match=f"^items is a {kind}; allowed: a list or another iterable of items, such as "
+    ):
+        unique(wrong)
 
 
 @pytest.mark.parametrize(

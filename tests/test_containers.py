@@ -148,6 +148,8 @@ def test_what_cant_be_made_is_told_at_once(tmp_path: Path, monkeypatch: pytest.M
     for options in ({"output": "kept.wacz"}, {"output": "kept.warc", "cdxj": "kept.cdxj"}):
         with pytest.raises(SettingsError, match=r"needs more: pip install 'shingleback\[archives\]'"):
             Cleaning([str(path)], **options).run()
+    with pytest.raises(SettingsError, match=r"Parquet needs pyarrow: pip install 'shingleback\[parquet\]'"):
+        Cleaning([str(path)], str(tmp_path / "kept.parquet")).run()
     with pytest.raises(
         SettingsError,
         match="--cdxj is 'i', an index of the WARC file that is written, but -o names no WARC file",

@@ -241,6 +241,22 @@ def test_a_record_is_shown_on_one_line() -> None:
         assert len(listing.as_line(each)) < 600
 
 
+@pytest.mark.parametrize(
+    "form", ["", "--clusters", "--prefer=longest", "--csv", "--json", "--prefer=longest --json"]
+)
+def test_no_field_of_a_stranger_reaches_the_terminal_as_it_is(form: str, log: Path) -> None:
+    others = ("rule", "noise", "canonical", "undone")
+    for name in (*others, *(name for name, value in record().items() if type(value) is str)):
+        if name in ("time", "action"):  # only what is one is read
+            continue
+        log.write_text(lines(record(), record(**{"url": "http://b.example/", name: HOSTILE})))
+        done = scrapy("duplicates", log, *form.split())
+        shown = done.stdout + done.stderr
+        assert (done.returncode, shown.isascii(), shown.replace("\n", "").isprintable()) == (0, True, True), (
+            name
+        )
+
+
 def test_a_spreadsheet_takes_no_cell_for_a_formula() -> None:
     texts = [start + '1+1,"x' for start in "=+-@\t\r"]
     rows = csv.DictReader([listing.CSV_HEADING, *(listing.as_csv(record(text)) for text in texts)])

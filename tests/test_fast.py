@@ -16,6 +16,7 @@ from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.features import Features
 from dedup.fingerprint.numbers import Maker, Numbers
 from dedup.fingerprint.shingles import ascending, hash_tokens, mix
+from dedup.fingerprint.signatures import factors_of, signature, signature_in_numpy
 from dedup.fingerprint.sketch import WIDTHS, Sketcher
 from dedup.page import comments, limits, walk, words
 from dedup.page.blocks import find_breaks
@@ -419,6 +420,16 @@ def test_comments_are_left_out_alike(markup: str) -> None:
 
 
 # --- What a page has of its own -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 5_000])
+@pytest.mark.parametrize("selectors", [1, 85, 300])
+def test_signatures_are_made_as_in_numpy(count: int, selectors: int) -> None:
+    shingles = mix(np.arange(count, dtype=np.uint64) + np.uint64(7))
+    picked = signature_in_numpy(shingles, factors_of(selectors, 5), 5)
+    assert np.array_equal(signature(shingles, selectors, 5), picked)
+    sketcher = Sketcher(slots=64, bits=2, key=3**40)
+    assert np.array_equal(sketcher.shingles(sketcher.values(shingles)), shingles)
 
 
 @steady(5)

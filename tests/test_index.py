@@ -240,6 +240,29 @@ async def test_a_page_that_cannot_be_judged_is_no_duplicate_even_with_the_simhas
         assert verdict == Verdict("unjudged", reason="short")
 
 
+@driven
+async def test_a_fingerprint_of_another_kind_is_refused_when_it_is_taken(opened: Opened) -> None:
+    made = fingerprint_of(0)
+    async with opened() as index:
+        for wrong, says in (
+            (replace(made, sketch=made.sketch[:-8]), "its sketch has 128 bytes instead of 136"),
+            (replace(made, bands=(1,)), "it has 1 bands instead of 0"),
+        ):
+            with pytest.raises(
+                ValueError, match=rf"^the page a can't be filed: {says}; make its fingerprint with "
+            ):
+                await index.claim("a", "http://a/", wrong)
+        assert (await index.claim("a", "http://a/", made)).status == "new"
+        await index.confirm("a")
+        entry = await index.find("a")
+        assert entry is not None
+        with pytest.raises(ValueError, match="its sketch has 0 bytes instead of 136"):
+            await index.add([entry._replace(page_id="b", sketch=b"")])
+        assert await index.count() == 1
+    async with opened() as index:
+        assert await index.count() == index.persistent
+
+
 #: How many pages have neighbours.
 CENTRES = 6
 

@@ -240,8 +240,10 @@ def test_what_is_no_page_is_refused_in_one_line(wrong: dict[str, Any], says: str
 
 @pytest.mark.parametrize("call", [dedup.open, lambda **wrong: dedup.unique([], **wrong)])
 def test_a_wrong_setting_is_named_at_once(call: Callable[..., object]) -> None:
-    with pytest.raises(TypeError, match=r"^there is no setting max_distanse; is max_distance meant[?]"):
+    with pytest.raises(TypeError, match=r"^there is no setting max_distanse; did you mean max_distance[?]$"):
         call(max_distanse=3)
+    with pytest.raises(TypeError, match=r"^there is no setting threshold; did you mean min_resemblance[?]$"):
+        call(threshold=0.8)
     with pytest.raises(SettingsError, match=r"^max_distance is 9; allowed: a whole number from 0 to 7"):
         call(max_distance=9)
 

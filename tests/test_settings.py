@@ -65,7 +65,20 @@ def test_they_arrive_in_a_cleaning(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
     def work(name: str, value: object) -> None:
         none = dict.fromkeys(
-            ["index", "against", "spider", "kept", "duplicates", "engine", "master", "keep", "id", "cdxj"], ""
+            [
+                "index",
+                "against",
+                "spider",
+                "kept",
+                "duplicates",
+                "engine",
+                "master",
+                "keep",
+                "id",
+                "text",
+                "cdxj",
+            ],
+            "",
         )
         opts = Namespace(**none, workers=1)
         assert clean([str(source)], opts, project(name, value)) == 0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dedup.fingerprint.plans import EXACT, Plan, block_plan, plan_for
+from dedup.fingerprint.plans import EXACT, Plan, block_plan, exact_plan, plan_for
 from dedup.fingerprint.simhash import distances
 from dedup.index.local import buckets, table, tables
 from dedup.index.local.tables import SortedTables
@@ -249,3 +249,27 @@ def test_of_a_crowd_all_are_counted_and_the_nearest_found(
         assert [len(group) for group in found[:-1]] == [len(group) for group in groups[: len(found) - 1]]
         crowded += is_more
     assert crowded > 20
+
+
+@pytest.mark.parametrize("columns", [1, 5, 30])
+def test_pages_that_share_the_most_keys_come_first(
+    columns: int, both_ways: None, in_small_slices: None
+) -> None:
+    rng = np.random.default_rng(columns)
+    few = rng.integers(0, 2**64, 200, np.uint64)
+    keys = few[rng.integers(0, len(few), (1_500, columns))]
+    every = np.hstack((np.zeros((len(keys), len(EXACT)), np.uint64), keys))
+    filed = SortedTables(exact_plan(columns), every[:700])
+    for number in range(700, len(every)):
+        asked = tuple(map(int, every[number]))
+        shared = (keys[:number] == keys[number]).sum(axis=1)
+        order = sorted(np.flatnonzero(shared).tolist(), key=lambda n: (-shared[n], n))
+        if number % 50 == 0:
+            for most in (3, 5_000):
+                found = [order[:most]] if order else []
+                assert filed.within(asked, 0, most) == (found, len(order) > most)
+            assert filed.within((*NO_DIGESTS, *[1] * columns), 0, 9) == ([], False)
+        filed.add(asked)
+    for _ in filed._merging or ():
+        pass
+    filed.check()

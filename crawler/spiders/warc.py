@@ -120,6 +120,7 @@ def _request(item: "Item", page: "Capture", errback: Any) -> Request | None:
     headers = Headers({"Content-Type": "text/html" if page.kind == "html" else "text/plain"})
     if isinstance(item.raw, Record) and item.raw.block and (response := parse(item.raw.block)):
         headers = Headers({name: value for name, value in response.fields.items() if name not in PACKED})
+        headers["Content-Type"] = response.type  # one, even if the server said several
     body = page.body if isinstance(page.body, bytes) else page.body.encode("utf-8", "replace")
     kind = responsetypes.from_args(headers=headers, url=page.url, body=body)
     whole = kind(

@@ -21,9 +21,11 @@ from typing import Any, Protocol
 
 from filelock import FileLock, Timeout
 
+from dedup.archive import fields
 from dedup.archive.capture import Reader
 from dedup.archive.containers import make_index, make_wacz
 from dedup.archive.exchange import check, file, seed
+from dedup.archive.fields import WORDS
 from dedup.archive.inputs import INPUT, open_inputs, spool
 from dedup.archive.journal import Journal
 from dedup.archive.judging import judge_all
@@ -31,7 +33,7 @@ from dedup.archive.parts import judge_apart
 from dedup.archive.progress import ChangedError
 from dedup.archive.reading import read
 from dedup.archive.recalling import RecallingIndex
-from dedup.archive.rows import USUAL, FieldNames
+from dedup.archive.rows import FieldNames
 from dedup.archive.targets import Targets, check_own
 from dedup.archive.writing import write
 from dedup.droplog.log import DropLog
@@ -40,12 +42,10 @@ from dedup.files import make_private
 from dedup.filter import Counts
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
-from dedup.page.preference import PREFERENCES, is_preference, preference
+from dedup.page.preference import is_preference, preference
 from dedup.printing import inert
 from dedup.settings import FilterSettings, IndexSettings, Types
 
-#: Which of pages alike may be kept, beside a preference or the one of the greatest value in a field of rows.
-WORDS = ("first", "newest")
 #: Shows how far a part has come: it gets a name and a total, and yields a function that is called with what is done of
 #: the total, and the number of pages that are.
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int, int], None]]]
@@ -64,6 +64,12 @@ def _log(journal: Journal, path: Path) -> None:
             log.write(record)
     finally:
         log.close()
+
+
+def _skipped(others: dict[str, tuple[int, str]]) -> dict[str, int]:
+    """Counts what holds no page as a crawl does."""
+    found = {f"dedup/skipped/{why}": count for why, (count, _) in others.items()}
+    return found and {"dedup/skipped": sum(found.values()), **found}
 
 
 @dataclass
@@ -106,6 +112,7 @@ class Cleaning:
     engine: "Engine | None" = None  #: reads and judges in the place of this machine
     keep: str = "first"  #: which of those alike is kept: see `Capture.turn`
     id: str = "id"  #: the field that names a row without a URL
+    text: str = ""  #: the field that is the page of a row, as text; "": html, or else text
     #: Only what is like a page in there is dropped: an archive; "" is none, and then pages are dropped for each other.
     against: str = ""
     cdxj: str = ""  #: the path of an index of the WARC file that is written; "" is none
@@ -119,7 +126,8 @@ class Cleaning:
     @property
     def named(self) -> FieldNames:
         """The fields of rows that are read in addition to the usual ones."""
-        return FieldNames(self.id, "" if self.keep in WORDS or is_preference(self.keep) else self.keep)
+        key = "" if self.keep in WORDS or is_preference(self.keep) else self.keep
+        return FieldNames(self.id, key, self.text)
 
     @property
     def targets(self) -> Targets:
@@ -177,7 +185,7 @@ class Cleaning:
                 self.engine(self, journal, readers, folder)
             if not journal.get("read"):
                 self._read(journal, readers, len(against), progress)
-            self._check_fields(journal, readers)
+            fields.check(journal, readers, self.named, self.keep)
             if not journal.get("judged"):
                 self._judge(journal, folder, progress)
             if self.output and not journal.get("written"):
@@ -193,7 +201,8 @@ class Cleaning:
                 for name in ("others", "damage")
             )
             facts = (journal.get(name, 0) for name in ("known", "filed"))
-            return Result(journal.get("stats"), others, damage, journal.get("unwritten", {}), *facts)
+            stats = journal.get("stats") | _skipped(others)
+            return Result(stats, others, damage, journal.get("unwritten", {}), *facts)
         except DedupError:
             if journal.get("begun") is None:  # there is nothing to go on from
                 shutil.rmtree(folder, ignore_errors=True)
@@ -201,33 +210,12 @@ class Cleaning:
         finally:
             journal.close()
 
-    def _check_fields(self, journal: Journal, readers: Sequence[Reader]) -> None:
-        """Raises `SettingsError` if a field that is named is in no row."""
-        is_newest = self.keep == "newest"
-        if (self.named.key or is_newest) and journal.count() and not journal.has_keys():
-            journal.set(begun=None)
-            why = "no row has a number or a time in a field of that name"
-            raise SettingsError(
-                f"--keep is '{inert(self.keep)}', and "
-                f"{'of no page it is known when it was fetched' if is_newest else why}; "
-                f"allowed: {', '.join((*WORDS, *PREFERENCES))}, MODULE:FUNCTION, or the name of a field of rows"
-            )
-        if self.id != USUAL.id and next(journal.names(), None) is not None:
-            inputs = {reader.name for reader in readers}
-            parts = (name.rpartition(":") for name in journal.names())
-            if all(name in inputs and row.isdigit() for name, _, row in parts):
-                journal.set(begun=None)
-                raise SettingsError(
-                    f"--id is '{inert(self.id)}', and no row without a url has anything in a field of that name; "
-                    "allowed: the name of a field that names rows"
-                )
-
     def _check_same(self, journal: Journal, readers: Sequence[Reader]) -> None:
         """Raises `SettingsError` if the journal is that of another cleaning."""
         inputs = [[reader.name, reader.size] for reader in readers]
         settings = {**self.detector.parameters, **vars(self.plan), "types": self.types, **vars(self.policy)}
         settings |= {"output": self.output, "duplicates": self.duplicates, "keep": self.keep, "id": self.id}
-        settings |= {"against": self.against, "alone": self.alone}
+        settings |= {"against": self.against, "alone": self.alone, "text": self.text}
         if self.other:
             settings["index"] = self.other().where
         wanted = {"inputs": inputs, "settings": settings}

@@ -170,9 +170,12 @@ def _is_whole(member: Member, length: int) -> bool:
 
 
 def check_made(*names: str) -> None:
-    """Raises `SettingsError` if one of these can't be made here: WACZ by its name, or else an index."""
+    """Raises `SettingsError` if one of these can't be made here: WACZ and Parquet by their names, or else an index."""
     for name in filter(None, names):
-        if find_spec("wacz") is None:  # which brings cdxj_indexer
+        if name.endswith(".parquet"):
+            if find_spec("pyarrow") is None:
+                raise SettingsError("Parquet needs pyarrow: pip install 'shingleback[parquet]'")
+        elif find_spec("wacz") is None:  # which brings cdxj_indexer
             raise SettingsError(str(_missing("WACZ" if name.endswith(".wacz") else "an index in CDXJ")))
 
 

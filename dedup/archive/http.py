@@ -1,23 +1,20 @@
 """Reads HTTP responses as archives store them: byte by byte as the server sent them."""
 
 import re
-import zlib
 from typing import NamedTuple
 
 from dedup.archive.capture import MAX_BODY, Kind
+from dedup.page.codings import unpack
 
 #: Media types of pages, and of text without markup; the crawl has the same (`dedup.scrapy.visits`).
 HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 
 
-#: Content codings that are unpacked here, and those that are not.
-PACKED = frozenset({b"gzip", b"x-gzip", b"deflate"})
-OTHERS = frozenset({b"br", b"zstd", b"compress", b"x-compress"})
-
-
 #: The end of a head.
 GAP = re.compile(rb"\r?\n\r?\n")
+#: The status line of a response that only says that another will come, such as 100 Continue.
+_INTERIM = re.compile(rb"HTTP/[0-9.]+ 1[0-9][0-9]\b")
 
 
 class Response(NamedTuple):
@@ -28,39 +25,75 @@ class Response(NamedTuple):
     body: bytes
     whole: bool  #: true if the body came to its end
     payload: bytes | None  #: the body as it was sent, if it was packed
-    fields: dict[bytes, bytes]  #: by their names in lower case; if a name stands more than once, the first
+    fields: dict[
+        bytes, bytes
+    ]  #: by their names in lower case; if a name stands more than once, with commas between
 
 
 def parse(message: bytes) -> Response | None:
-    """Returns the response in a message; None if the message is no response.
+    """Returns the response in a message, behind those that only say that it will come; None if there is none.
 
     >>> parse(b"HTTP/1.1 200 OK\\r\\nContent-Type: text/html\\r\\n\\r\\n<p>Hello")
     Response(status=200, type='text/html', body=b'<p>Hello', whole=True, payload=None, fields={...})
     """
-    gap = GAP.search(message)
-    head, body = (message[: gap.start()], message[gap.end() :]) if gap else (message, b"")
-    first, *lines = head.split(b"\n")
+    start, end, at = head(message)
+    first, *lines = message[start:end].split(b"\n")
     version, _, rest = first.partition(b" ")
     if not version.startswith(b"HTTP/") or not rest[:3].isdigit():
         return None
     fields: dict[bytes, bytes] = {}
     for line in lines:
         name, _, value = line.partition(b":")
-        fields.setdefault(name.strip().lower(), value.strip())
-    whole, sent = True, body
-    if b"chunked" in fields.get(b"transfer-encoding", b"").lower():
-        body, whole = _unchunk(body)
-    elif (length := fields.get(b"content-length", b"")).isdigit():
+        name, value = name.strip().lower(), value.strip()
+        fields[name] = fields[name] + b", " + value if name in fields else value
+    sent = body = message[at:]
+    codings = _listed(fields, b"content-encoding") + _listed(fields, b"transfer-encoding")
+    length, whole = fields.get(b"content-length", b""), True
+    if length.isdigit() and "chunked" not in codings:
         whole = len(body) >= int(length[:20])  # it is longer where an archive has unpacked it
-    for coding in reversed(fields.get(b"content-encoding", b"").lower().split(b",")):
-        if coding.strip() in PACKED:
-            packed, (body, ended) = body, _unpack(body)
-            # A body that is not packed so is taken unchanged: its stated length is that of what was once sent.
-            whole = body is packed or (whole and ended)
-        elif coding.strip() in OTHERS and body.lstrip()[:1] != b"<":  # else it is unpacked already
-            whole = False
-    kind = fields.get(b"content-type", b"").decode("latin-1")
+    for coding in reversed(codings):
+        packed = body
+        body, ended = _unchunk(body) if coding == "chunked" else unpack(coding, body, MAX_BODY)
+        # A body that is not packed so is taken unchanged: its stated length is that of what was once sent.
+        whole = bool(ended) and (body is packed or whole)
+    kind = _media_type(fields.get(b"content-type", b"").decode("latin-1"))
     return Response(int(rest[:3]), kind, body, whole, None if body is sent else sent, fields)
+
+
+def head(message: bytes) -> tuple[int, int, int]:
+    """Returns where the head of a message begins and ends, and where its body begins.
+
+    >>> head(b"HTTP/1.1 100 Continue\\r\\n\\r\\nHTTP/1.1 200 OK\\r\\n\\r\\n<p>Hello")
+    (25, 40, 44)
+    """
+    at = 0
+    while True:
+        gap = GAP.search(message, at)
+        end, after = gap.span() if gap else (len(message), len(message))
+        if not (_INTERIM.match(message, at) and message.startswith(b"HTTP/", after)):
+            return at, end, after
+        at = after
+
+
+def _media_type(field: str) -> str:
+    """Returns the media type that browsers take of several: the last, with what was said of the same one before.
+
+    >>> _media_type("TEXT/HTML; charset=utf-8,gbk, text/html")
+    ' text/html; charset=utf-8'
+    """
+    found = ""
+    for each in field.split(","):
+        essence, _, said = found.partition(";")
+        named = each.partition(";")[0].strip().lower()
+        if "/" in named and named != "*/*":
+            found = f"{each};{said}" if said and named == essence.strip().lower() else each
+    return found or field
+
+
+def _listed(fields: dict[bytes, bytes], name: bytes) -> list[str]:
+    """Returns the codings that a field names, in the order in which they were applied."""
+    named = fields.get(name, b"").decode("latin-1").lower().split(",")
+    return [coding for each in named if (coding := each.strip()) not in ("", "identity")]
 
 
 def _unchunk(body: bytes) -> tuple[bytes, bool]:
@@ -89,16 +122,6 @@ def _unchunk(body: bytes) -> tuple[bytes, bool]:
         if at > len(body):
             return b"".join(parts), False
         at = body.find(b"\n", at, at + 4) + 1 or at
-
-
-def _unpack(body: bytes) -> tuple[bytes, bool]:
-    """Unpacks a body, and says whether it came to its end."""
-    stream = zlib.decompressobj(wbits=47)
-    try:
-        unpacked = stream.decompress(body, MAX_BODY + 1)
-    except zlib.error:
-        return body, True  # it is unpacked already, or it is something else
-    return unpacked, stream.eof and not stream.unused_data and len(unpacked) <= MAX_BODY
 
 
 def kind_of(content_type: str, body: bytes) -> Kind:

@@ -1,9 +1,9 @@
-"""Writes what is kept, as JSON Lines or as WARC.  In WARC, near-duplicates become revisit records."""
+"""Writes what is kept, as JSON Lines or as WARC (`dedup.archive.tables` has tables).  In WARC, near-duplicates become revisit records."""
 
 import gzip
 import json
 from base64 import b32decode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -13,8 +13,10 @@ from uuid import NAMESPACE_URL, uuid5
 
 from dedup.archive.capture import Capture, Item, Reader, moment, written
 from dedup.archive.entries import Original
-from dedup.archive.http import GAP
-from dedup.archive.rows import row
+from dedup.archive.http import head
+from dedup.archive.rows import as_row, shown
+from dedup.archive.tables import CsvOutput, ParquetOutput
+from dedup.archive.targets import form
 from dedup.archive.warc import Record, Warc
 
 #: Profiles of revisit records: that of WARC 1.1 for a payload that is equal byte by byte, and our own for near-duplicates.
@@ -36,15 +38,26 @@ class Output(Protocol):
     def drop(self, item: Item, position: int, kept: Original) -> None:
         """Writes what is left of a near-duplicate."""
 
+    def close(self) -> None:
+        """Writes what has to stand at the end, but does not close the file."""
 
-def output(file: BinaryIO, name: str, reader: Callable[[], Reader], now: datetime) -> Output:
-    """Returns the output for a file name: WARC if the name ends so, else JSON Lines.
 
-    ``reader`` returns the reader whose items are being written."""
+def output(
+    file: BinaryIO, name: str, readers: Sequence[Reader], reader: Callable[[], Reader], now: datetime
+) -> Output:
+    """Returns the output for a file name, in the format that it ends with.
+
+    ``readers`` are those of which something may be written; ``reader`` returns the one whose items are being written."""
     packed = name.endswith(".gz")
-    if name.removesuffix(".gz").endswith((".warc", ".wacz")):
-        return WarcOutput(file, packed or name.endswith(".wacz"), reader, now)
-    return LinesOutput(file, packed)
+    match form(name):
+        case ".warc" | ".wacz":
+            return WarcOutput(file, packed or name.endswith(".wacz"), reader, now)
+        case ".parquet":
+            return ParquetOutput(file, readers)
+        case ".csv":
+            return CsvOutput(file, readers)
+        case _:
+            return LinesOutput(file, packed)
 
 
 def revisited(item: Item) -> tuple[str, int, bytes] | None:
@@ -89,19 +102,17 @@ class LinesOutput:
         if isinstance(item.raw, bytes):
             line = item.raw if item.raw.endswith(b"\n") else item.raw + b"\n"
         else:
-            found = item.raw if isinstance(item.raw, dict) else item.capture and row(item.capture)
-            if found is None:
+            if (found := as_row(item)) is None:
                 return False
-            line = json.dumps(found, ensure_ascii=False, default=_shown).encode("utf-8", "replace") + b"\n"
+            line = json.dumps(found, ensure_ascii=False, default=shown).encode("utf-8", "replace") + b"\n"
         self._file.write(gzip.compress(line, 6, mtime=0) if self._packed else line)
         return True
 
     def drop(self, item: Item, position: int, kept: Original) -> None:
         """Writes nothing."""
 
-
-def _shown(value: Any) -> Any:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    def close(self) -> None:
+        """Leaves the file as it is."""
 
 
 class WarcOutput:
@@ -183,8 +194,8 @@ class WarcOutput:
                 fields["WARC-Payload-Digest"] = digest
             if item.raw.fields["warc-type"] == "response" and item.raw.block is not None:
                 fields["Content-Type"] = "application/http; msgtype=response"
-                gap = GAP.search(item.raw.block)
-                block = item.raw.block[: gap.end()] if gap else item.raw.block
+                start, _, end = head(item.raw.block)
+                block = item.raw.block[start:end]
         self._write(fields, block)
 
     def refer(self, revisit: Record, kept: Original) -> None:

@@ -9,12 +9,18 @@ from dedup.archive.capture import Item
 from dedup.archive.rows import USUAL, FieldNames, capture
 
 if TYPE_CHECKING:
-    from pyarrow import Array
+    from pyarrow import Array, RecordBatch
     from pyarrow.parquet import ParquetFile
 
 #: Rows that are in memory at once, and bytes of them if each has all that is in its column: a dictionary has a long value
 #: once for many rows.
 ROWS, HELD = 64, 1 << 29
+
+
+class Row(dict[str, Any]):
+    """A row by the names of its columns."""
+
+    cells: "tuple[RecordBatch, int]"  #: where it is, with the types that it has there
 
 
 class Parquet:
@@ -26,9 +32,10 @@ class Parquet:
         self.name = name or str(path)
         self.size = os.path.getsize(path)
         self._file = _open(path)
-        names = self._file.schema_arrow.names
-        if not {"html", "text"} & set(names):
-            raise ValueError(f"it has no column html or text, but {', '.join(names)}")
+        self.schema = self._file.schema_arrow
+        names, wanted = self.schema.names, [named.text] if named.text else ["html", "text"]
+        if not set(wanted) & set(names):
+            raise ValueError(f"it has no column {' or '.join(wanted)}, but {', '.join(names)}")
         if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
             raise ValueError(f"it has more than one column {', '.join(twice)}")
         self._rows: int = self._file.metadata.num_rows
@@ -48,7 +55,8 @@ class Parquet:
                 for batch in self._file.iter_batches(self._rows_at_once(group), [group]):
                     columns = list(zip(batch.schema.names, batch.columns, strict=True))
                     for place in range(batch.num_rows):
-                        row = {name: _value(column, place) for name, column in columns}
+                        row = Row({name: _value(column, place) for name, column in columns})
+                        row.cells = batch, place
                         self._read += 1
                         found = capture(row, f"{self.name}:{self._read}", self._named)
                         yield Item(row, found, "" if found else "no_page")

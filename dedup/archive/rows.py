@@ -1,10 +1,12 @@
 """Reads pages from rows, whatever format the rows are stored in."""
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from math import isfinite
 from typing import Any, NamedTuple
 
-from dedup.archive.capture import NEVER, Capture, Kind, moment, written
+from dedup.archive.capture import NEVER, Capture, Item, Kind, moment, written
 from dedup.page.charset import decode
 
 #: The fields that are read.  A row is a page if it has html or text; html wins.
@@ -16,11 +18,12 @@ class FieldNames(NamedTuple):
 
     id: str = "id"  #: what a page without a URL is called
     key: str = ""  #: of pages alike, the one of the greatest number, or of the latest time, is kept
+    text: str = ""  #: the page, as text; "": html, or else text
 
     @property
     def fields(self) -> list[str]:
         """Returns the names of all fields that are read, each once."""
-        return [*dict.fromkeys((*FIELDS, self.id, *filter(None, [self.key])))]
+        return [*dict.fromkeys((*FIELDS, self.id, *filter(None, [self.key, self.text])))]
 
 
 USUAL = FieldNames()
@@ -34,11 +37,12 @@ def capture(row: Mapping[str, Any], where: str = "", named: FieldNames = USUAL) 
     >>> capture({"text": "a < b", "id": 17}).name, capture({"text": "a < b"}, "texts.jsonl:1").name
     ('17', 'texts.jsonl:1')
     """
-    url, html, text, fetched = map(row.get, FIELDS)
-    body = html if html is not None else text
+    url, html, _, fetched = map(row.get, FIELDS)
+    is_html = html is not None and not named.text
+    body = html if is_html else row.get(named.text or "text")
     if not isinstance(body, str | bytes):
         return None
-    kind: Kind = "text" if html is None else "html"
+    kind: Kind = "html" if is_html else "text"
     own = row.get(named.id)
     name = "" if isinstance(url, str) and url else where if own in (None, "") else str(own)
     return Capture(
@@ -59,6 +63,21 @@ def _key(value: object) -> float | None:
     except OverflowError:
         return None
     return found if isfinite(found) and found < NEVER else None
+
+
+def as_row(item: Item) -> dict[str, Any] | None:
+    """Returns an item of any format as a row, with all fields that it has; None if it can't be one."""
+    if isinstance(item.raw, dict):
+        return item.raw
+    with suppress(ValueError, RecursionError):
+        if isinstance(item.raw, bytes) and isinstance(found := json.loads(item.raw), dict):
+            return found
+    return dict(row(item.capture)) if item.capture else None
+
+
+def shown(value: Any) -> str:
+    """Returns a value that JSON has not, as text."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def row(capture: Capture) -> dict[str, str]:

@@ -9,6 +9,22 @@ from dedup.archive.inputs import INPUT
 from dedup.errors import SettingsError
 from dedup.printing import inert
 
+#: How the name of an output ends, by which its format is known; the first three may be followed by .gz.
+FORMATS = (".jsonl", ".ndjson", ".warc", ".wacz", ".parquet", ".csv")
+
+
+def form(name: str) -> str:
+    """Returns the end of a name that says its format; "" if none does.
+
+    >>> form("a.warc.gz"), form("a.csv.gz"), form("-")
+    ('.warc', '', '.jsonl')
+    """
+    if name == INPUT:
+        return FORMATS[0]
+    plain = name.removesuffix(".gz")
+    allowed = FORMATS if plain == name else FORMATS[:3]
+    return next(filter(plain.endswith, allowed), "")
+
 
 class Targets(NamedTuple):
     """The paths of what is made; "" is none."""
@@ -29,11 +45,16 @@ class Targets(NamedTuple):
             raise SettingsError(
                 f"-o and --duplicates are both '{inert(self.output)}'; give each a file of its own"
             )
-        if self.cdxj and not self.output.removesuffix(".gz").endswith((".warc", ".wacz")):
+        if self.output and not form(self.output):
+            raise SettingsError(
+                f"-o is '{inert(self.output)}', whose format is not known; allowed: a name that ends with "
+                f"{', '.join(FORMATS)} (.gz may follow the first three), or {INPUT}"
+            )
+        if self.cdxj and form(self.output) not in (".warc", ".wacz"):
             raise SettingsError(
                 f"--cdxj is '{inert(self.cdxj)}', an index of the WARC file that is written, but -o names no WARC file"
             )
-        check_made(self.cdxj, self.output if self.output.endswith(".wacz") else "")
+        check_made(self.cdxj, self.output if form(self.output) in (".wacz", ".parquet") else "")
         for _, option, name in self._made():
             _check_free(option, name)
 

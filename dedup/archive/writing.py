@@ -35,9 +35,8 @@ def write(
     stamps = list(map(_stamp, readers))
     with _target(name, folder) as file, ExitStack() as opened:
         current = readers[0]
-        target: Output = output(file, name, lambda: current, now)
-        if isinstance(target, WarcOutput):
-            opened.callback(target.close)
+        target: Output = output(file, name, readers[others:], lambda: current, now)
+        opened.callback(target.close)
         known = Progress(journal)
         before = 0
         for number, current in enumerate(readers):

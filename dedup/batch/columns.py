@@ -13,6 +13,7 @@ import numpy as np
 from dedup.batch.hamming import near_pairs
 from dedup.batch.pages import Pages, Settings, open
 from dedup.batch.pairs import Clusters, Numbers
+from dedup.batch.rows import Rows, is_short
 from dedup.batch.turns import is_missing, turns
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
@@ -25,8 +26,8 @@ PAIRS = 1 << 16
 class Columns(Settings, total=False):
     """What `duplicated` and its like are given: columns of one length, and the settings of `dedup.open`.
 
-    One of ``html``, ``text`` and ``tokens``; the ``url`` of each row if they have any; see `dedup.Pages.add`.  Rows without
-    a value, and those that can't be judged, are no duplicates.  Of rows that are alike, the first is kept, unless
+    One of ``html``, ``text``, which may be the first argument, and ``tokens``; the ``url`` of each row if they have any; see `dedup.Pages.add`.  Rows without
+    a value, and those that can't be judged, are no duplicates, unless they are short and equal.  Of rows that are alike, the first is kept, unless
     ``keep``, which may be a column, and ``fetched`` say otherwise: see `dedup.batch.turns`.  Then all fingerprints
     are in memory at once, 1 kB for each row.
     """
@@ -45,7 +46,7 @@ SCORES = {"rule": str, "distance": np.int64, "resemblance": np.float64}
 COLUMNS = Columns.__annotations__.keys() - Settings.__annotations__.keys()
 
 
-def duplicated(**given: Unpack[Columns]) -> Any:
+def duplicated(texts: Any = None, /, **given: Unpack[Columns]) -> Any:
     """Returns which rows are near-duplicates of a row that is kept: a column of bools, of the kind of the one that is given.
 
     >>> from dedup import duplicated
@@ -53,12 +54,12 @@ def duplicated(**given: Unpack[Columns]) -> Any:
     >>> duplicated(text=[story, "Not found", None, story.upper()])
     array([False, False, False,  True])
     """
-    table = _Table(given)
+    table = _Table(texts, given)
     rows = table.originals()
     return table.page.like(rows != np.arange(len(rows)))
 
 
-def originals(**given: Unpack[Columns]) -> Any:
+def originals(texts: Any = None, /, **given: Unpack[Columns]) -> Any:
     """For each row, the number (from 0) of the row that it duplicates, or its own number if it duplicates none.
 
     The column is of the same kind as that of `duplicated`, which has the arguments and errors.
@@ -70,11 +71,11 @@ def originals(**given: Unpack[Columns]) -> Any:
     >>> originals(text=[story, "Not found", None, story.upper() + " again"], keep="longest")
     array([3, 1, 2, 3])
     """
-    table = _Table(given)
+    table = _Table(texts, given)
     return table.page.like(table.originals())
 
 
-def duplicates(*, id: Any = None, **given: Unpack[Columns]) -> Any:
+def duplicates(texts: Any = None, /, *, id: Any = None, **given: Unpack[Columns]) -> Any:
     """Returns the near-duplicates and their scores, a row each: a frame of the library of the column, or a dict of arrays.
 
     ``row`` and ``of`` are numbers of rows, of the near-duplicate and of the kept one; ``rule``, ``distance`` and
@@ -86,7 +87,7 @@ def duplicates(*, id: Any = None, **given: Unpack[Columns]) -> Any:
     >>> {name: column.tolist() for name, column in found.items()}
     {'row': [2], 'of': [0], 'rule': ['simhash'], 'distance': [...], 'resemblance': [0.9...], 'id': ['c'], 'of_id': ['a']}
     """
-    table = _Table(given)
+    table = _Table(texts, given)
     found = sorted((n, v) for n, v in table.verdicts() if v.of_id is not None)
     rows = np.array([n for n, _ in found], np.int64)
     of = np.array([v.of_id for _, v in found], np.int64)
@@ -101,7 +102,7 @@ def duplicates(*, id: Any = None, **given: Unpack[Columns]) -> Any:
     return table.page.frame(values)
 
 
-def clusters(*, id: Any = None, **given: Unpack[Columns]) -> Any:
+def clusters(texts: Any = None, /, *, id: Any = None, **given: Unpack[Columns]) -> Any:
     """For each row, the number of the first row that belongs with it, or its own number if none does.
 
     With the column ``id``, it is the id of that row.
@@ -120,12 +121,12 @@ def clusters(*, id: Any = None, **given: Unpack[Columns]) -> Any:
     >>> clusters(text=[story, "Not found", None, story.upper()], id=["a", "b", "c", "d"])
     array(['a', 'b', 'c', 'a'], dtype=object)
     """
-    table = _Table(given)
+    table = _Table(texts, given)
     ids = None if id is None else table.ids(id)
     with table.opened() as pages:
         prints = [made for _, made in table.prints(pages)]
         order = np.array(table.turns(prints), np.int64)
-        judged = order[[(made := prints[n]) is not None and made.reason is None for n in order.tolist()]]
+        judged = order[[_is_known(prints[n]) for n in order.tolist()]]
         lowest = _joined(pages.detector, [prints[n] for n in judged.tolist()])
     found = np.arange(len(prints))
     found[judged] = judged[lowest]
@@ -134,13 +135,14 @@ def clusters(*, id: Any = None, **given: Unpack[Columns]) -> Any:
 
 def _joined(detector: Detector, prints: Sequence[Fingerprint]) -> Numbers:
     """For each page, the first one that belongs with it; copies are compared once."""
-    if not prints:
-        return np.arange(0)
     _, first, copies = np.unique([made.digest for made in prints], return_index=True, return_inverse=True)
-    contents = [prints[n] for n in first]
-    words = detector.sketcher.words(made.sketch for made in contents)
     joined = Clusters(len(prints))
     joined.join(np.arange(len(prints)), first[copies])
+    first = first[[not is_short(prints[n]) for n in first]]
+    contents = [prints[n] for n in first]
+    if not contents:
+        return joined.lowest()
+    words = detector.sketcher.words(made.sketch for made in contents)
     for keys in np.array([made.keys for made in contents], np.uint64).reshape(len(contents), -1).T:
         left, right, _ = near_pairs(keys, detector.radius)
         for at in range(0, len(left), PAIRS):
@@ -149,6 +151,10 @@ def _joined(detector: Detector, prints: Sequence[Fingerprint]) -> Numbers:
             near = [detector.sketcher.estimate(*each) >= detector.min_resemblance for each in counts]
             joined.join(first[a[near]], first[b[near]])
     return joined.lowest()
+
+
+def _is_known(made: Fingerprint | None) -> bool:
+    return made is not None and (made.reason is None or is_short(made))
 
 
 class _Column:
@@ -211,11 +217,14 @@ class _Column:
 class _Table:
     """The columns that are given, as a table."""
 
-    def __init__(self, given: Columns) -> None:
+    def __init__(self, texts: Any, given: Columns) -> None:
         every: dict[str, Any] = dict(given)
         columns = {name: every.pop(name, None) for name in COLUMNS}
         self._settings = every
         kinds = [kind for kind in ("html", "text", "tokens") if columns[kind] is not None]
+        if texts is not None:
+            columns["text"] = texts
+            kinds.append("text")
         if len(kinds) != 1:
             raise TypeError(f"of html, text and tokens, {len(kinds) or 'none'} are given; give one")
         self._kind = kinds[0]
@@ -264,9 +273,10 @@ class _Table:
             if self._keep != "first" or self._fetched is not None:
                 every = list(prints)
                 rows = ((n, every[n]) for n in self.turns([made for _, made in every]))
+            judged = Rows(pages)
             for n, (url, made) in rows:
                 if made is not None:
-                    yield n, pages.add(str(n), fingerprint=made, url=url)
+                    yield n, judged.judge(n, made, url)
 
     def originals(self) -> Numbers:
         """For each row, the number of the one that it duplicates, or its own."""

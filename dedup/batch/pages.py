@@ -1,14 +1,13 @@
-"""Pages one by one, without asyncio in sight: `dedup.open` and `dedup.unique`."""
+"""Pages one by one, without asyncio in sight: `dedup.open`."""
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 from dedup.batch.loop import AtOnce, Loop
-from dedup.batch.turns import Keep, turns
 from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.features import Features
@@ -17,11 +16,12 @@ from dedup.index import Entry, Index, Verdict, open_index
 from dedup.index.entry import original_id
 from dedup.settings import IndexSettings
 
-T = TypeVar("T")
-
 #: What is added here belongs to one run, which goes on whenever the index is opened: what was added once counts
 #: for good.  (A crawl meets what earlier crawls have filed anew.)
 RUN = b"dedup.batch.page".hex()
+
+#: What other libraries call a setting.
+PEERS = {"threshold": "min_resemblance"}
 
 
 class Settings(TypedDict, total=False):
@@ -66,8 +66,8 @@ def open(address: str = "memory:", *, namespace: str = "dedup", **settings: Unpa
     """
     unknown = [name for name in settings if name not in Settings.__annotations__]
     if unknown:
-        near = get_close_matches(unknown[0], Settings.__annotations__, 1)
-        hint = f"; is {near[0]} meant?" if near else f"; there are {', '.join(Settings.__annotations__)}"
+        near = get_close_matches(PEERS.get(unknown[0], unknown[0]), Settings.__annotations__, 1)
+        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(Settings.__annotations__)}"
         raise TypeError(f"there is no setting {unknown[0]}{hint}")
     given: dict[str, Any] = dict(settings)
     plan = {name: given.pop(name) for name in IndexSettings.settings() if name in given}
@@ -205,67 +205,3 @@ class Pages:
 def _abandon(loop: Loop | AtOnce, index: Index) -> None:
     """Pages that nobody closed are gone: no thread may wait here, as it may be the loop's own."""
     loop.finish(index.close())
-
-
-def unique(
-    items: Iterable[T],
-    *,
-    html: Callable[[T], bytes | str] | None = None,
-    text: Callable[[T], str] | None = None,
-    tokens: Callable[[T], Iterable[str]] | None = None,
-    url: Callable[[T], str] | None = None,
-    fetched: Callable[[T], Any] | None = None,
-    keep: Keep | Callable[[T], Any] = "first",
-    **settings: Unpack[Settings],
-) -> Iterator[T]:
-    """Yields the items that are no near-duplicates of one that is kept, in their order.
-
-    Functions say what of an item is its HTML, its text, its tokens, and its URL; without any, an item is text.  What
-    can't be judged, such as short texts, is kept.  Takes about 1 kB for each item that is kept.
-
-    The first of items that are alike is kept, and each is yielded as soon as that is known.  `dedup.batch.turns` says what
-    else ``keep`` may be, which needs all items, and 1 kB for each, before the first is told: a function gives a key, such
-    as a score, and of those alike the item of the greatest is kept.
-
-    >>> from operator import itemgetter
-    >>> from dedup import unique
-    >>> rows = [{"n": n, "body": "one and the same story " * 8 + mark} for n, mark in enumerate(["", "...", "<b>"])]
-    >>> [row["n"] for row in unique(rows, text=itemgetter("body"))]
-    [0]
-    >>> [row["n"] for row in unique(rows, html=itemgetter("body"), min_tokens=100)]
-    [0, 1, 2]
-    """
-    functions = {"html": html, "text": text, "tokens": tokens, "url": url, "fetched": fetched}
-    for name, function in functions.items():
-        if function is not None and not callable(function):
-            raise TypeError(
-                f"{name} is {function!r}; it has to be a function of an item, such as operator.itemgetter({function!r})"
-            )
-    if html is None and tokens is None and text is None:
-        text = _itself
-    pages = open(**settings)
-
-    def made(item: T) -> Fingerprint:
-        given = {"html": html and html(item), "text": text and text(item), "tokens": tokens and tokens(item)}
-        return pages.fingerprint(**given, url=url(item) if url else "")  # type: ignore[arg-type]
-
-    def is_kept(number: int, item: T, found: Fingerprint) -> bool:
-        return pages.add(str(number), fingerprint=found, url=url(item) if url else "").kept
-
-    def kept() -> Iterator[T]:
-        with pages:
-            if keep == "first" and fetched is None:
-                yield from (item for n, item in enumerate(items) if is_kept(n, item, made(item)))
-                return
-            every = list(items)
-            prints = [*map(made, every)]
-            wanted = map(keep, every) if callable(keep) else keep
-            order = turns(prints, wanted, fetched and map(fetched, every))
-            chosen = {n for n in order if is_kept(n, every[n], prints[n])}
-            yield from (item for n, item in enumerate(every) if n in chosen)
-
-    return kept()
-
-
-def _itself(item: Any) -> Any:
-    return item

@@ -24,7 +24,7 @@ from dedup.fingerprint.digests import bloom, digest_of, with_data
 from dedup.fingerprint.features import FIXED, Features
 from dedup.fingerprint.fingerprint import Called, Comparison, Fingerprint, Own
 from dedup.fingerprint.methods import METHODS, Method
-from dedup.fingerprint.numbers import Maker
+from dedup.fingerprint.numbers import Maker, Numbers
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes, hash_tokens
 from dedup.fingerprint.simhash import distance
@@ -234,11 +234,18 @@ class Detector(DetectorSettings):
             page.links,
             "short" if made.words < self.min_tokens else None,
             digest,
-            self.finder.bands(self.shingles(page), secrets["signature"]) if self.finder.own_keys else (),
+            self._bands(page, made),
             called=called,
             said=said,
             own=Own(made.main),
         )
+
+    def _bands(self, page: Page, made: Numbers) -> tuple[int, ...]:
+        if not self.finder.own_keys:
+            return ()
+        # Of a page without chrome, all shingles are at hand: to hash its tokens once more takes as long as all else.
+        shingles = self.shingles(page) if page.chrome else self.sketcher.shingles(made.main)
+        return self.finder.bands(shingles, self._secrets["signature"])
 
     @cached_property
     def _maker(self) -> Maker:

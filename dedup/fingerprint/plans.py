@@ -153,9 +153,14 @@ class Plan:
         return self.columns == 1 and {table.prefix for table in self.tables} == {BUCKET_BITS}
 
     @property
+    def is_exact(self) -> bool:
+        """True if a page is found by what it shares exactly."""
+        return self.max_distance == 0
+
+    @property
     def local_bytes(self) -> int:
         """What a page takes in all tables of an index in memory."""
-        return self.size * (BUCKET_BYTES if self.is_of_buckets else LOCAL_BYTES)
+        return self.size * (BUCKET_BYTES if self.is_of_buckets or self.is_exact else LOCAL_BYTES)
 
     def candidates(self, pages: float) -> float:
         """Returns how many unrelated fingerprints a query is expected to meet among ``pages`` of them."""

@@ -73,6 +73,18 @@ def mix(hashes: Hashes) -> Hashes:
     return hashes ^ (hashes >> np.uint64(31))
 
 
+def unmix(hashes: Hashes) -> Hashes:
+    """Returns what `mix` was given.
+
+    >>> unmix(mix(np.array([0, 1, 2**64 - 1], np.uint64))).tolist()
+    [0, 1, 18446744073709551615]
+    """
+    hashes = (hashes ^ (hashes >> np.uint64(31)) ^ (hashes >> np.uint64(62))) * np.uint64(0x319642B2D24D8EC3)
+    hashes = (hashes ^ (hashes >> np.uint64(27)) ^ (hashes >> np.uint64(54))) * np.uint64(0x96DE1B173F119089)
+    found: Hashes = hashes ^ (hashes >> np.uint64(30)) ^ (hashes >> np.uint64(60))
+    return found
+
+
 def shingle_hashes(hashes: Hashes, size: int) -> Hashes:
     """Hashes of all runs of ``size`` token hashes: uint64, shape (n - size + 1,), repeats included.
 

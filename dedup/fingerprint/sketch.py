@@ -14,7 +14,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from dedup.compiled import fast
-from dedup.fingerprint.shingles import Hashes, ascending, mix
+from dedup.fingerprint.shingles import Hashes, ascending, mix, unmix
 
 #: Widths of a slot that fit a 64-bit word and leave a value for "empty".
 WIDTHS = (2, 4, 8)
@@ -53,6 +53,12 @@ class Sketcher(Struct, frozen=True):
     def values(self, shingles: Hashes) -> Hashes:
         """Returns what of each shingle hash a slot is chosen by, and which of a slot is the least: uint64, shape (n,)."""
         return mix(shingles ^ np.uint64(self.key))
+
+    def shingles(self, values: Hashes) -> Hashes:
+        """Returns the shingle hashes that have these `values`."""
+        if fast:
+            return np.frombuffer(fast.unmix(values, self.key), np.uint64)
+        return unmix(values) ^ np.uint64(self.key)
 
     def make(self, shingles: Hashes) -> bytes:
         """Returns the sketch of a set of shingle hashes, of shape (n,).  O(n log n).

@@ -31,6 +31,7 @@ from dedup.index.lifecycle import State
 from dedup.index.parameters import FORMAT, Parameters
 from dedup.index.verdict import Verdict
 from dedup.page.urls import host
+from dedup.printing import inert
 from dedup.settings import IndexSettings
 
 if TYPE_CHECKING:  # no crawl takes a survey
@@ -128,7 +129,8 @@ class Index(ABC):
         ``carried`` is a number of 64 bits that stands for whatever else is handed over with the page: pages are compared
         only where it is equal.
 
-        Raises `IndexUnavailableError` if the store can't answer; then nothing is known of the page.
+        Raises `IndexUnavailableError` if the store can't answer; then nothing is known of the page.  Raises ValueError for
+        a fingerprint of another kind than the detector of this index makes.
         """
         if fingerprint.simhash is None or fingerprint.reason is not None:
             return Verdict.unjudged(fingerprint.reason)
@@ -153,7 +155,7 @@ class Index(ABC):
             fingerprint.called,
             rare_keys(rare, fingerprint.digest),
         )
-        verdict = await self._claim(entry, fingerprint)
+        verdict = await self._claim(self._checked(entry), fingerprint)
         if self.hosts is not None and verdict.status == "new":
             near = verdict.near
             is_alike = near is not None and near.digest == fingerprint.digest
@@ -216,9 +218,19 @@ class Index(ABC):
                         yield entry
 
     async def add(self, entries: Sequence[Entry]) -> int:
-        """Files pages as they are, as done, without judging them, and returns how many were not filed before."""
+        """Files pages as they are, as done, without judging them, and returns how many were not filed before.
+
+        Raises ValueError for a page whose fingerprint is of another kind than the detector of this index makes.
+        """
         await self.open()
-        return await self._add([*map(storable, entries)])
+        return await self._add([storable(self._checked(entry)) for entry in entries])
+
+    def _checked(self, entry: Entry) -> Entry:
+        if wrong := self.parameters.flaw(entry):
+            raise ValueError(
+                f"the page {inert(entry.page_id, 99)} can't be filed: {wrong}; make its fingerprint with the detector of this index"
+            )
+        return entry
 
     async def add_hosts(self, tables: Mapping[str, Chrome]) -> None:
         """Merges tables of hosts, by their names, into what is known of those hosts, and stores that."""

@@ -1,7 +1,10 @@
 """Bytes -> text: in which character set a page is written."""
 
 import codecs
+import re
 from contextlib import suppress
+
+from w3lib.encoding import resolve_encoding
 
 #: Codecs of Python that no page is encoded in; punycode takes quadratic time.
 NOT_CHARSETS = {"punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "utf_7"}
@@ -9,6 +12,8 @@ NOT_CHARSETS = {"punycode", "idna", "undefined", "unicode_escape", "raw_unicode_
 NOT_DECLARED = ["utf-16", "utf-16le", "utf-16be", "utf-32", "utf-32le", "utf-32be"]
 #: Bytes that are searched for a declaration of the encoding, and from which an unknown one is guessed.
 HEAD = 65_536
+#: What the standard's labels have around names that are known: x-gbk, x-cp1252, iso-8859-8-i.
+_VARIANT = re.compile(r"^x-|-[ei]$")
 
 
 def decode(html: bytes | str, encoding: str | None = None) -> str:
@@ -44,14 +49,16 @@ def decode(html: bytes | str, encoding: str | None = None) -> str:
 
 
 def charset(label: str) -> str | None:
-    """Returns the Python codec of a character set's label; None if the label names no character set of pages.
+    """Returns the Python codec of what browsers take a label for, as a crawl does; None if it names no character set of pages.
 
-    >>> charset("UTF-8"), charset("zlib")
-    ('utf_8', None)
+    >>> charset("UTF-8"), charset("gb2312"), charset("iso-8859-1"), charset("zlib")
+    ('utf_8', 'gb18030', 'cp1252', None)
     """
+    label = label.strip().lower()
     try:
-        name = codecs.lookup(label.strip()).name.replace("-", "_")
+        name = resolve_encoding(label) or resolve_encoding(_VARIANT.sub("", label)) or ""
         b"<x/>".decode(name, "replace")  # zlib, hex and the like don't encode text
     except (LookupError, ValueError):
         return None
+    name = name.replace("-", "_")
     return None if name in NOT_CHARSETS else name

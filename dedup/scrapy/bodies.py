@@ -6,8 +6,8 @@ from scrapy import Request
 from scrapy.http import Response, TextResponse
 
 from dedup.page.charset import charset
+from dedup.page.codings import is_whole
 from dedup.scrapy.component import Component
-from dedup.scrapy.streams import is_whole
 
 
 class WholenessMiddleware(Component):
@@ -18,10 +18,10 @@ class WholenessMiddleware(Component):
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Passes the response on, with the flag if it needs it."""
-        encoding = (response.headers.get("Content-Encoding") or b"").strip().lower()
-        if not encoding or not response.body:
+        coding = (response.headers.get("Content-Encoding") or b"").decode("latin-1").strip().lower()
+        if not coding or not response.body:
             return response
-        whole = is_whole(encoding, response.body)
+        whole = is_whole(coding, response.body)
         if whole is None:  # "partial" says that the server gave no length, so this may not be all
             whole = "partial" not in response.flags
         return response if whole else response.replace(flags=[*response.flags, "dataloss"])

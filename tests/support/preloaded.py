@@ -47,7 +47,7 @@ MODULES = (
     "scrapy.utils.engine",
     "scrapy.utils.test",
     "tldextract",
-    "dedup.batch.pages",
+    "dedup.batch.rows",
     "dedup.droplog.course",
     "dedup.droplog.reader",
     "dedup.history.texts",

@@ -5,8 +5,7 @@ filed then takes the merge one slice further, so that no claim waits for it.  An
 """
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -49,11 +48,14 @@ class SortedTables:
         for column, filed in zip(self._columns, keys.T, strict=True):
             column.reserve(self.size)
             column.rows[: self.size] = filed
-        self._exact = [Sorted(table, np.uint32) for table in EXACT]
-        self._near: Buckets | _Permuted = Buckets(plan) if plan.is_of_buckets else _Permuted(plan)
+        shared = plan.tables if plan.is_exact else ()
+        self._exact = [Sorted(table, np.uint32) for table in (*EXACT, *shared)]
+        self._near: Buckets | _Permuted | None = None
+        if not shared:
+            self._near = Buckets(plan) if plan.is_of_buckets else _Permuted(plan)
         self._tables = plan.size  # any of them may have a page, and one of them twice, amid a merge
         self._covered = 0  # how many pages are in every table
-        # Of the keys in the tail, by which most are known not to be there.
+        # Of the exact keys in the tail, by which most are known not to be there.
         self._bits = np.zeros(1 << 17, np.uint8)
         self._merging: Iterator[None] | None = None
         self._note(0)
@@ -103,7 +105,8 @@ class SortedTables:
         size = self.size
         for table in self._exact:
             yield from table.merge(self._columns[table.table.column].rows[len(table.numbers) : size])
-        yield from self._near.merge([column.rows for column in self._columns], size)
+        if self._near:
+            yield from self._near.merge([column.rows for column in self._columns], size)
         self._covered = size
         self._bits[:] = 0
         self._note(size)
@@ -111,7 +114,7 @@ class SortedTables:
     def _note(self, first: int) -> None:
         """Notes the keys of the last pages, from ``first`` on, which are in the tail."""
         if fast:
-            fast.note(self._bits, self._columns, len(EXACT), first, self.size)
+            fast.note(self._bits, self._columns, len(self._exact), first, self.size)
 
     def keys(self, number: int) -> tuple[int, ...]:
         """Returns the keys of a page."""
@@ -119,15 +122,25 @@ class SortedTables:
 
     def equal(self, keys: tuple[int, ...]) -> list[list[int]]:
         """Returns the numbers of all pages with each digest, markup and rare shingle of the page here, ascending."""
-        if fast:
-            numbers: list[list[int]] = fast.equal(self._exact, self._columns, self._bits, self.size, keys)
-            return numbers
-        return self.equal_in_numpy(keys)
+        return self._equal(slice(len(EXACT)), keys)
 
-    def equal_in_numpy(self, keys: tuple[int, ...]) -> list[list[int]]:
-        """Returns the same."""
+    def _equal(self, columns: slice, keys: tuple[int, ...]) -> list[list[int]]:
+        """Returns the same of some columns of exact keys."""
+        parts = self._exact[columns], self._columns[columns]
+        if fast:
+            numbers: list[list[int]] = fast.equal(*parts, self._bits, self.size, keys[columns])
+            return numbers
+        return self.equal_in_numpy(*parts, keys[columns])
+
+    def equal_in_numpy(
+        self,
+        tables: Sequence[Sorted[np.uint32]],
+        columns: Sequence[Growing[np.uint64]],
+        keys: tuple[int, ...],
+    ) -> list[list[int]]:
+        """Returns the same, by their tables."""
         found = []
-        for column, exact, key in zip(self._columns, self._exact, keys, strict=False):
+        for exact, column, key in zip(tables, columns, keys, strict=True):
             filed, covered, held = exact.equal(key), len(exact.numbers), column.rows
             tail = (held[covered : self.size] == np.uint64(key)).nonzero()[0] + covered
             found.append(sorted(filed[held[filed] == np.uint64(key)].tolist()) + tail.tolist())
@@ -145,45 +158,43 @@ class SortedTables:
     def within(self, keys: tuple[int, ...], radius: int, most: int) -> tuple[list[list[int]], bool]:
         """Returns the numbers of pages with a key within ``radius`` bits (of at most the plan's) of the one here, and if there are more.
 
-        By distance, the nearest first; at one distance, those first that share the most keys; ``most`` of them.  O(n) for n
-        pages within reach.
+        By distance, the nearest first, ``most`` of them; for a method of shared keys, those first that share the most.  O(n) for
+        n pages within reach.
         """
+        if self._near is None:
+            return self._sharing(keys, most)
         if fast and isinstance(self._near, Buckets):
             rows, key, scan = self._columns[-1].rows, keys[-1], self.size // SCAN_SHARE
             return self._near.near(rows, self._covered, self.size, key, radius, most, scan)
         return self.within_in_numpy(keys, radius, most)
 
+    def _sharing(self, keys: tuple[int, ...], most: int) -> tuple[list[list[int]], bool]:
+        shared = self._equal(slice(len(EXACT), None), keys)
+        if not any(shared):
+            return [], False
+        numbers, counts = np.unique(np.fromiter(chain.from_iterable(shared), np.int64), return_counts=True)
+        rank = np.sort((len(keys) - counts) << 32 | numbers)
+        return [(rank[:most] & 0xFFFFFFFF).tolist()], len(rank) > most
+
     def within_in_numpy(self, keys: tuple[int, ...], radius: int, most: int) -> tuple[list[list[int]], bool]:
-        """Returns the same."""
-        own = [column.rows for column in self._columns[len(EXACT) :]]
-        filed = list(zip(own, keys[len(EXACT) :], strict=True))
+        """Returns the same of the one key that is no exact one."""
+        assert self._near is not None
+        rows, key = self._columns[-1].rows, keys[-1]
         found = self._near.within(keys, radius, self.size // SCAN_SHARE) if self._covered else None
         first = 0 if found is None else self._covered
-        near = distances(own[0][first : self.size], filed[0][1]) <= radius
-        for column, key in filed[1:]:
-            near |= distances(column[first : self.size], key) <= radius
-        numbers = near.nonzero()[0]
+        numbers = (distances(rows[first : self.size], key) <= radius).nonzero()[0] + first
         if found is not None and len(found):  # of a merge that is under way, some pages are in both
-            numbers = np.concatenate((found[found < first], numbers + first))
-        elif len(numbers):
-            numbers += first
-        else:
+            numbers = np.concatenate((found[found < first], numbers))
+        if not len(numbers):
             return [], False
-        differing = [distances(column[numbers], key) for column, key in filed]
-        apart = reduce(np.minimum, differing)
-        close = (apart <= radius).nonzero()[0]
-        if not len(close):
-            return [], False
-        rank = apart.astype(np.int64) * len(keys)
-        if len(filed) > 1:
-            rank += sum(each != 0 for each in differing)
-        rank = (rank << 32 | numbers)[close]
+        apart = distances(rows[numbers], key).astype(np.int64)
+        rank = (apart << 32 | numbers)[apart <= radius]
         if len(rank) > (enough := (self._tables + 1) * most + 1):
             rank = np.partition(rank, enough)[:enough]
         rank.sort()
         rank = rank[_begins(rank)]  # several tables may have one page
         nearest = rank[:most]
-        starts = _begins((nearest >> 32) // len(keys)).nonzero()[0].tolist()
+        starts = _begins(nearest >> 32).nonzero()[0].tolist()
         listed = (nearest & 0xFFFFFFFF).tolist()
         return [listed[start:end] for start, end in pairwise((*starts, len(listed)))], len(rank) > most
 
@@ -191,7 +202,8 @@ class SortedTables:
         """Raises AssertionError unless every table is in order and holds exactly its share of the keys."""
         for table in self._exact:
             table.check(self._columns[table.table.column].rows)
-        self._near.check([column.rows for column in self._columns])
+        if self._near:
+            self._near.check([column.rows for column in self._columns])
 
 
 def _begins(ordered: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

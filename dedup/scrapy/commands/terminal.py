@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from dedup.errors import DedupError
+from dedup.printing import printable
 from dedup.scrapy.settings import spelled
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def _cell(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, tuple):
         return interval(value)
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{value:.3f}" if isinstance(value, float) else printable(str(value))
 
 
 def screen() -> "Console":

@@ -26,8 +26,8 @@ class Command(base.Command):
         super().add_options(parser)
         add = parser.add_argument
         kept = (
-            "write what is kept to FILE: WARC if its name ends with .warc or .warc.gz, WACZ if with .wacz, else JSON Lines; - is the standard "
-            "output"
+            "write what is kept to FILE, in the format of its name: .jsonl, .warc (or these with .gz), .wacz, .parquet or .csv; - is the "
+            "standard output, JSON Lines"
         )
         add("-o", dest="kept", default="", metavar="FILE", help=kept)
         add("--duplicates", default="", metavar="FILE", help="write the drop log, as a crawl does")
@@ -49,6 +49,8 @@ class Command(base.Command):
         add("--keep", default="first", metavar="WHICH", help=keep)
         names = "the field of rows that names those without a url (default: id)"
         add("--id", default="id", metavar="FIELD", help=names)
+        text = "the field of rows that is their text (default: html is the page, or else text)"
+        add("--text", default="", metavar="FIELD", help=text)
         listed = "write an index of the WARC file that is written, CDXJ, as pywb and ReplayWeb.page read it"
         add("--cdxj", default="", metavar="FILE", help=listed)
         whose = "with --index: the index of this spider; only needed where several spiders share a Redis"

@@ -73,6 +73,7 @@ def run(inputs: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         _spark(opts.master or "local[*]") if opts.engine == "spark" else None,
         opts.keep,
         opts.id,
+        opts.text,
         "" if alone else opts.against,
         opts.cdxj,
         alone,

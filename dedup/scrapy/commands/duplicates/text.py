@@ -35,7 +35,7 @@ RULES = {
 }
 #: The most rows of a table that are shown, the most hosts and patterns of a cluster, and the most of these in JSON.
 ROWS, PARTS, MANY = 10, 5, 1_000
-#: The most characters of a bar, and of a URL in a line.
+#: The most characters of a bar or a rule, and of a URL in a line.
 BAR, URL = 30, 200
 
 
@@ -124,7 +124,8 @@ def print_summary(drops: Drops, paths: Sequence[Path], read: int) -> None:
         for host in islice(drops.hosts(), ROWS)
     )
     print_table(["drops", "links", "bytes", "host"], hosts, total.hosts)
-    print_table(["drops", "rule", ""], ([count, name, RULES.get(name, "")] for name, count in drops.rules()))
+    rules = ([count, inert(name, BAR), RULES.get(name, "")] for name, count in drops.rules())
+    print_table(["drops", "rule", ""], rules)
     print_table(["drops", "distance", ""], _bars(drops.distances()))
     twentieths = {
         f"{low:.2f}-{low + 0.05:.2f}" if low < 1 else "1.00": n for low, n in drops.shares().items()

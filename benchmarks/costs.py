@@ -4,9 +4,9 @@
 
 Random pages, which are not alike, are claimed and confirmed one by one, by plans of different tables and of fuller buckets;
 what a table, a bucket and an entry take is fitted to that by least squares.  Times are those of the processor: of this
-process for a file, of the server for Redis.  A claim in one table that is searched by halves is that of 28 tables.  With
---write, the table is replaced; what a cluster costs (benchmarks/cluster_claims.py), what a crawler takes and the recall
-(benchmarks/ablation.py) stay.
+process for a file, of the server for Redis.  A claim in one table that is searched by halves is that of 28 tables.  What a
+crawler takes is what the process of benchmarks/long_crawl.py does.  With --write, the table is replaced; what a cluster costs
+(benchmarks/cluster_claims.py), what is reckoned from its bounds and the recall (benchmarks/ablation.py) stay.
 """
 
 import argparse
@@ -14,6 +14,9 @@ import asyncio
 import json
 import math
 import random
+import re
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -150,6 +153,26 @@ def costs_of_redis(count: int) -> dict[str, float]:
     }
 
 
+def costs_of_crawler(count: int) -> dict[str, float]:
+    """Bytes of the process of a crawl, but for its index: of Scrapy, of the filter at the start, and of each page."""
+    plain, *_ = process_sizes("plain", count)
+    first, *_, last = process_sizes("file", count)
+    page = (last - first) / (0.9 * count)
+    index = planned.in_file(Detector().plan(count, in_memory=True), 1).memory
+    return {
+        "scrapy": round(plain, -6),
+        "base": round(first - plain - page * count / 10, -6),
+        "page": round(page - index, -2),
+    }
+
+
+def process_sizes(store: str, count: int) -> list[float]:
+    """Bytes of the process after each tenth of the pages."""
+    called = [sys.executable, "-m", "benchmarks.long_crawl", store, "--pages", str(count)]
+    told = subprocess.run(called, check=True, capture_output=True, text=True).stdout
+    return [float(size) * 1e6 for size in re.findall(r"a page, +([\d.]+) MB", told)]
+
+
 def rewritten(client: redis.Redis) -> int:
     """Bytes of the append-only file, just rewritten."""
     client.config_set("appendonly", "yes")
@@ -169,6 +192,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     found = {"file": costs_of_file(options.pages), "redis": costs_of_redis(options.pages)}
+    found["crawler"] = planned.CRAWLER | costs_of_crawler(options.pages)
     costs = planned.COSTS | found
     text = ",\n".join(f' "{name}": {json.dumps(values)}' for name, values in costs.items())
     print(text)

@@ -49,7 +49,10 @@ class Pages:
         with np.load(file) as arrays:
             of = rng.integers(0, len(arrays[f"simhash_{site}"]), number)
             self.simhashes = grown(arrays[f"simhash_{site}"], of, rng)
-            self._of, self.sketches = of, arrays[f"sketch_{site}"]
+            self._of, self.sketches = (
+                of,
+                arrays[f"sketch_{site}"][:, :128],
+            )  # without how many shingles there were
 
     def batch(self, start: int, end: int) -> list[tuple[int, bytes, list[int]]]:
         """Simhash, sketch, and six other numbers of some pages."""

@@ -75,6 +75,7 @@ LONGEST = (
     "test_follow.py",
     "test_foreign.py",
     "test_soft_bans.py",
+    "test_endless.py",
     "test_soft_404.py",
     "faults/test_redis_faults.py",
     "faults/test_full_disk.py",

@@ -61,6 +61,10 @@ class Address:
         """
         return [token for token in tokens if not is_signs(token) and not self._is_named(token)]
 
+    def words_left(self, tokens: Iterable[str]) -> list[str]:
+        """Returns the tokens of a page but for the words of its address."""
+        return [token for token in tokens if token not in self._words]
+
     def _is_named(self, token: str) -> bool:
         if not is_url(token):
             return token in self._words

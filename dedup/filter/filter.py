@@ -125,8 +125,6 @@ class Filter:
         outcome = Outcome("keep", verdict, fingerprint, page if is_read else None, None, unchanged=unchanged)
         if verdict.status == "duplicate":
             outcome = self._copies.record(visit, outcome, page.canonical, self.action_for(visit))
-            if outcome.verdict.reason == "alarm":
-                self._soft_404s.give_up(visit.url)
         if self._changes is not None:
             outcome = await self._compared(self._changes, visit, outcome)
         count(self.stats, "pages")
@@ -138,8 +136,7 @@ class Filter:
             self._traps.crowd(visit.url)
         if verdict.near is not None:
             self._traps.add(visit.url, verdict.near)
-        elif verdict.reason == "short":
-            self._traps.short(visit.url, page.tokens)
+        self._traps.meet(visit.url, page if is_read else None, kept=outcome.record is None)
         if outcome.record is None:
             self._copies.keep(visit, page.canonical)
             if verdict.status == "new" and self.unreached.reads():
@@ -175,6 +172,14 @@ class Filter:
         if record is not None and self._changes is not None:
             self._changes.spare(visit.url)
         return record
+
+    def parks(self, url: str, found_on: str | None) -> bool:
+        """Returns whether a link is not to be followed, since it leads on in a trap; ``found_on`` is the URL of its page."""
+        if self.settings.action == "mark" or not self._traps.parks(url, found_on):
+            return False
+        if self._changes is not None:
+            self._changes.spare(url)
+        return True
 
     def link_failed(self, found_on: str | None) -> None:
         """Notes that a link on the page at this URL led to no page."""

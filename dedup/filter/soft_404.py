@@ -6,7 +6,8 @@ own address and for noise, in which the two differ.  The first of these pages is
 which the host shows at every other address, too.
 
 A ban, a login, or the shell of an application is shown at such addresses as well, and is no soft 404.  So a kept page
-must still show what it showed before; and if most pages of a host are like that, they are judged as if nobody had asked.
+must still show what it showed before; and if most pages of a host are like that, and few others are there, it may be an
+application, and they are judged as if nobody had asked.
 """
 
 import asyncio
@@ -46,6 +47,8 @@ KEPT = 2
 #: After this many drops on a host, and whenever they have doubled, a kept page of it has to show the same as before.  So
 #: many more may be dropped until it has, as pages are on their way then.
 FIRST_LOOK = 8
+#: A host that has shown more other pages than this is no application.
+FEW_OTHERS = 20
 #: Letters for the digits of a hash: digits among them would make it an id, which counts for nothing in a link.
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
@@ -119,13 +122,13 @@ class Soft404s:
                 elif await self._probe.again(control, visit) is not None:
                     site.due *= 2
                 else:
-                    self.give_up(visit.url)
+                    self._give_up(visit.url)
                     for page_id in {of, *(page_id for page_id, _ in site.first.values())}:
                         self._undo(page_id, "its host shows the same in place of other pages")
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: nothing here may cost a page)
             logger.debug("No soft 404 is known of %s: %s", inert(host(visit.url)), error)
             count(self._stats, "probe/failed")
-            self.give_up(visit.url)
+            self._give_up(visit.url)
         return True
 
     def _may_be_one(self, visit: Visit, verdict: Verdict) -> bool:
@@ -156,7 +159,7 @@ class Soft404s:
             site.kept.append(visit.page_id)
         return found
 
-    def give_up(self, url: str) -> None:
+    def _give_up(self, url: str) -> None:
         """A page of a host looks like a wall: no page of it is taken for a soft 404 any more."""
         if (site := self._sites.get(host(url))) is not None:
             site.is_asked, site.dropped, site.shown = True, 0, None
@@ -205,7 +208,8 @@ class Soft404s:
         if found is None or verdict.status == "same":
             site.first[visit.carried] = visit.page_id, fingerprint.digest
             return verdict
-        if 2 * site.like > site.pages or site.dropped >= site.due + FIRST_LOOK:
+        others = site.pages - site.like
+        if others < min(site.like, FEW_OTHERS) or site.dropped >= site.due + FIRST_LOOK:
             return verdict
         site.dropped += 1
         return found

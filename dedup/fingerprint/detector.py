@@ -222,7 +222,6 @@ class Detector(DetectorSettings):
         return Called(heading, names, place), heading | names | address
 
     def _compute(self, page: Page, digest: int, called: Called, said: int) -> Fingerprint:
-        secrets = self._secrets
         made = self._maker.make(page.tokens, page.data, page.chrome)
         if made.simhash is None:
             unjudged = Fingerprint.unjudged("short", len(page.tokens), page.links)

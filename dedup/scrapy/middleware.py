@@ -24,7 +24,7 @@ from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component, is_tried_out
 from dedup.scrapy.confirm import ConfirmMiddleware
 from dedup.scrapy.jobs import begin_run, leave_run
-from dedup.scrapy.judgement import FLAG, NearDuplicate, outcome_of, remember
+from dedup.scrapy.judgement import FLAG, NearDuplicate, Parked, outcome_of, remember
 from dedup.scrapy.lines import Lines
 from dedup.scrapy.opening import open_filter, shards_of
 from dedup.scrapy.sending import at_sending
@@ -103,8 +103,12 @@ class NearDuplicateMiddleware(Component):
         self.crawler.signals.send_catch_log(filter_opened, filter=self.filter, options=options, spider=spider)
 
     async def process_request(self, request: Request) -> None:
-        """Raises `NearDuplicate` for a URL that is another one of a kept page's, by the word of its site."""
-        if self.filter is None or not self.filter.variants or not self._may_spare(request):
+        """Raises `NearDuplicate` for a URL that is another one of a kept page's, by the word of its site; `Parked` in a trap."""
+        if self.filter is None or not self._may_spare(request):
+            return
+        if self.filter.parks(request.url, found_on(request)):
+            raise Parked(inert(request.url), "it leads on in a trap without end")
+        if not self.filter.variants:
             return
         record = await self.filter.spare(self._visit(request, Response(request.url)))
         if record is not None:

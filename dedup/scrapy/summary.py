@@ -138,7 +138,8 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
     if count("alarms"):
         yield f"  ALARM     {count('alarms'):,} pages absorbed too many others: see the warnings"
     if trap := stats.get("dedup/trap"):
-        yield f"  TRAP?     {trap}"
+        parked = count("parked")
+        yield f"  TRAP?     {trap}" + (f"; {_were(parked, 'link')} not followed" if parked else "")
     if since := stats.get("dedup/changes/since"):
         from dedup.history.changes import WORDS  # few crawls keep a history
 

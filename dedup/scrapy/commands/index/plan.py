@@ -26,6 +26,8 @@ from dedup.values import Kind, Number, Setting
 
 #: Both stores number their pages in 32 bits.
 MOST_PAGES = 2.0**32 - 3
+#: More pages than that are planned for many indexes.
+MOST_PLANNED = 1e15
 #: How full a machine may get; the rest is for the crawler, or for what Redis writes while it forks.
 FULL = 0.9
 #: Bytes of each key of a page, in memory and in its record.
@@ -70,7 +72,7 @@ def in_file(plan: Plan, pages: float) -> Needs:
     >>> from dedup.fingerprint.plans import block_plan
     >>> needs = in_file(block_plan(max_distance=6), 1e8)
     >>> needs.tables, needs.memory, needs.disk, round(needs.claim)
-    (4, 14000000000.0, 58000000000.0, 657)
+    (4, 14000000000.0, 58000000000.0, 349)
     """
     memory = FILE["row"] + KEY * (len(EXACT) + plan.columns) + plan.local_bytes
     looked = plan.candidates(pages)
@@ -101,7 +103,7 @@ def in_redis(plan: Plan, pages: float) -> Needs:
 
 def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace) -> int:
     """Prints what a file and Redis would take, and returns the exit status.  Raises `SettingsError`."""
-    pages = _read("pages", Number(1.0, MOST_PAGES), opts.pages)
+    pages = _read("pages", Number(1.0, MOST_PLANNED), opts.pages)
     rate = _read("rate", Number(0.0, 1e6), opts.rate or "10")
     machine = _octets(opts.memory or "64G")
     said: list[str] = []
@@ -135,6 +137,7 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
     said.append(f"in Redis, set DEDUP_EXPECTED_PAGES = {math.ceil(pages)}")
     if machines["file"] > 1:
         said.append("a file has to fit into the memory of one machine: this one does not")
+        said.append(_shared_out(plan, pages, FULL * machine))
     if is_cluster:
         said.append(
             f"one server of Redis does not hold this: a Redis Cluster of {machines['Redis']:,} masters does, in which a page "
@@ -169,6 +172,16 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
     )
     print("", *said, sep="\n- ")
     return 0
+
+
+def _shared_out(plan: Plan, pages: float, room: float) -> str:
+    """Says how many crawls with indexes of their own, in files, hold what one does not; ``room`` is that of a machine."""
+    count = math.ceil(max(pages / MOST_PAGES, in_file(plan, pages).memory / room))
+    each = in_file(plan, pages / count)
+    return (
+        f'with DEDUP_SCOPE = "site" or "host", {count:,} crawls that share out the hosts hold it, each with its own file and machine: '
+        f"{decimal(int(each.memory))} of memory, {decimal(int(each.disk))} of disk, and {each.claim / 1000:,.2f} ms for a claim"
+    )
 
 
 def _recalling(detector: Detector, recall: float) -> tuple[Detector, list[str]]:

@@ -5,7 +5,7 @@
 Random pages, which are not alike, are claimed and confirmed one by one, by plans of different tables and of fuller buckets;
 what a table, a bucket and an entry take is fitted to that by least squares.  Times are those of the processor: of this
 process for a file, of the server for Redis.  A claim in one table that is searched by halves is that of 28 tables.  With
---write, the table is replaced; what a cluster costs (benchmarks/cluster_claims.py), what a crawler takes and the recall
+--write, the table is replaced; what a crawler takes and the recall
 (benchmarks/ablation.py) stay.
 """
 

@@ -149,8 +149,8 @@ DEDUP_EXPECTED_PAGES = 1_000_000
 # A crawler on Redis that is silent for this many seconds is taken for dead; a lower value notices sooner that
 # one was killed, but may also take one for dead that only hangs.  Allowed: a number from 1 to 60.
 DEDUP_LEASE = 60.0
-# The simhashes are held in this many permuted tables; by default in four, or, in a Redis Cluster, in as many
-# as its pages need.  Allowed: a whole number from 1 to 1,000,000,000,000.
+# The simhashes are held in this many permuted tables; by default in four.  Allowed: a whole number from 1 to
+# 1,000,000,000,000.
 DEDUP_TABLES = None
 # The links of near-duplicates that are dropped or not followed are left out ("never"), followed as far as
 # pages like them turn out to be new ("yield"), or all followed ("all").

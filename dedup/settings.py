@@ -147,8 +147,7 @@ class IndexSettings(Group):
         "A crawler on Redis that is silent for this many seconds is taken for dead; a lower value notices sooner that one was "
         "killed, but may also take one for dead that only hangs.")
     tables: int | None = setting(None, Number(1, _MANY),
-        "The simhashes are held in this many permuted tables; by default in four, or, in a Redis Cluster, in as many as "
-        "its pages need.")
+        "The simhashes are held in this many permuted tables; by default in four.")
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ STORES = {
     "redis": Store("redis://HOST:PORT/DB", "dedup.index.redis.index:RedisIndex"),
     "rediss": Store("rediss://...", "dedup.index.redis.index:RedisIndex"),
     "unix": Store("unix:///SOCKET", "dedup.index.redis.index:RedisIndex"),
-    "redis+cluster": Store("redis+cluster://HOST:PORT,...", "dedup.index.redis.cluster.index:ClusterIndex"),
-    "rediss+cluster": Store("rediss+cluster://...", "dedup.index.redis.cluster.index:ClusterIndex"),
+    "redis+cluster": Store("redis+cluster://HOST:PORT,...", "dedup.index.redis.index:RedisIndex"),
+    "rediss+cluster": Store("rediss+cluster://...", "dedup.index.redis.index:RedisIndex"),
 }
 
 

@@ -115,7 +115,7 @@ class Claims:
     async def sketches(self, numbers: Sequence[int]) -> tuple[list[int], Hashes]:
         return await self._pages.sketches(numbers)
 
-    async def file(self, entry: Entry, order: Order[int], seen: int | None) -> Answer[int]:
+    async def file(self, entry: Entry, order: Order, seen: int | None) -> Answer:
         """Files a page.  The script need not tell of those that are being filed here before it: it is weighed against them now."""
         own = sha1(self._asked(entry)[1][2]).hexdigest()  # of its record
         fresh = {name: one for name, (at, one) in self._filing.items() if not 0 < at <= (seen or 0)}
@@ -128,7 +128,7 @@ class Claims:
             if number := self.pending.get(entry.page_id):
                 self._filing[own] = number, entry
 
-    async def _file(self, entry: Entry, order: Order[int], seen: int | None, met: str) -> Answer[int]:
+    async def _file(self, entry: Entry, order: Order, seen: int | None, met: str) -> Answer:
         keys, arguments = self._asked(entry)
         lists = map(packed, order[:4])
         told = (*arguments, "" if seen is None else seen, *lists, int(order.is_all), met)

@@ -102,6 +102,7 @@ LONGEST = (
     "test_filter_outside.py",
     "test_links.py",
     "test_copies.py",
+    "test_spread.py",
     "test_pages.py",
     "test_detector.py",
     "faults/test_load.py",

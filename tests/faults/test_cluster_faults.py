@@ -45,6 +45,7 @@ class Crawl:
 
     cluster: Cluster
     rng: random.Random
+    scope: str = "all"
     kept: dict[str, int] = field(default_factory=dict)  # contents, by the names that were kept
     dropped: dict[str, str] = field(default_factory=dict)  # for which name
     failures: int = 0
@@ -65,7 +66,7 @@ class Crawl:
         return self
 
     def index(self, namespace: str) -> Index:
-        return open_index(self.cluster.address, DETECTOR, namespace=namespace, expected_pages=1000)
+        return open_index(self.cluster.address, DETECTOR, namespace=namespace, scope=self.scope)
 
     def contents(self, thread: threading.Thread, least: int) -> Iterator[int]:
         number = 0
@@ -86,7 +87,7 @@ class Crawl:
     async def claim(self, index: Index, name: str, content: int, fingerprint: Fingerprint) -> None:
         while True:
             try:
-                verdict = await index.claim(name, f"http://{name}/", fingerprint)
+                verdict = await index.claim(name, f"http://{content}/{name}", fingerprint)
             except IndexUnavailableError:
                 self.failures += 1
                 await asyncio.sleep(0.05)
@@ -118,8 +119,9 @@ def cluster(redis_socket: object) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize("times", [2, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scope", ["all", "host"])
 @driven
-async def test_masters_killed_in_mid_crawl(cluster: Cluster, namespace: str, times: int) -> None:
+async def test_masters_killed_in_mid_crawl(cluster: Cluster, namespace: str, times: int, scope: str) -> None:
     rng = random.Random(7)
 
     def trouble() -> None:
@@ -130,7 +132,7 @@ async def test_masters_killed_in_mid_crawl(cluster: Cluster, namespace: str, tim
             there = len(crawled.kept)
             wait_until(lambda there=there: len(crawled.kept) >= there + 20)
 
-    crawled = Crawl(cluster, rng)
+    crawled = Crawl(cluster, rng, scope)
     done = await crawled.run(namespace, trouble, 50)
     more = done.check()
     assert more <= times * len(cluster.nodes)
@@ -138,7 +140,7 @@ async def test_masters_killed_in_mid_crawl(cluster: Cluster, namespace: str, tim
         f"\n{times} failovers: {len(done.kept)} kept, {len(done.dropped)} dropped, {more} copies more, "
         f"{done.failures} claims that were out of reach"
     )
-    async with opened(cluster.address, namespace, expected_pages=1000) as index:
+    async with opened(cluster.address, namespace, scope=scope) as index:
         filed, findings = await surveyed(index)
         assert {page.entry.page_id for page in filed if page.entry} == set(done.kept)
         assert [finding for finding in findings if finding.kind != "entries that do not belong there"] == []

@@ -55,7 +55,7 @@ class RedisIndex(Index):
         self._claims = Claims(detector, self._session, self._confirmations)
         self._releases = Releases(self._release_claim)  # claims to be released as soon as there is an answer
         if self.hosts is not None:
-            self.hosts = SharedHosts(detector.sketcher, self.settings, self._session)
+            self.hosts = SharedHosts(detector.sketcher, self.settings, lambda _: self._session)
 
     @property
     def where(self) -> str:

@@ -1,6 +1,7 @@
 """The keys of an index in Redis, and which of them hold a page.
 
-Every key starts with ``shingleback:{NAMESPACE}:``; the braces put all of them into one slot of a cluster.
+Every key starts with ``shingleback:{NAMESPACE}:``; the braces put all of them into one slot of a cluster.  An index that is
+spread over several has ``shingleback:{NAMESPACE{PART}:`` in each (`dedup.index.redis.spread`).
 
 ==================  ==========  ====================================================================
 Key                 Type        What it holds
@@ -36,6 +37,8 @@ import re
 
 #: No lease is longer than this, in ms: a run that has not renewed its own is dead then (see `dedup.index.lifecycle`).
 LEASE_MS = 60_000
+#: Parts of an index that is spread over a cluster, and masters that can share it.
+PARTS = 16
 #: Bytes of the digest that stands for a page id, or for a host.
 ID_OCTETS = 16
 #: The name of a page's record, after the prefix, and in it the number.

@@ -18,6 +18,7 @@ from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import BLOCKS, EXACT, REDIS_BYTES, Plan
 from dedup.index.redis.buckets import MAX_READ, bucket_bits
+from dedup.index.redis.keys import PARTS
 from dedup.printing import inert
 from dedup.scrapy.commands.terminal import print_table
 from dedup.scrapy.crowds import CROWDS
@@ -107,6 +108,7 @@ def print_plan(detector: Detector, tables: int | None, scope: str, opts: argpars
     plan = detector.plan(math.ceil(pages), tables, in_memory=True)
     stores = {"file": in_file(plan, pages), "Redis": in_redis(plan, pages)}
     machines = {name: math.ceil(needs.memory / (FULL * machine)) for name, needs in stores.items()}
+    is_held = machines["Redis"] <= (1 if scope == "all" else PARTS)
     ((name, value),) = detector.finder.parameters.items()
     print(f"{pages:,.0f} pages by {detector.method}, {name} = {value}\n")
     each = stores.values()
@@ -116,7 +118,7 @@ def print_plan(detector: Detector, tables: int | None, scope: str, opts: argpars
         [*(decimal(int(needs.disk)) for needs in each), "of disk"],
         [
             "1" if machines["file"] == 1 else "none",
-            f"{machines['Redis']:,}" if machines["Redis"] == 1 or scope != "all" else "none",
+            f"{machines['Redis']:,}" if is_held else "none",
             f"machines of {decimal(int(machine))}, {FULL:.0%} full",
         ],
         [*(f"{needs.looked:,.0f}" for needs in each), "pages looked at by a claim"],
@@ -130,11 +132,11 @@ def print_plan(detector: Detector, tables: int | None, scope: str, opts: argpars
     said.append(f"in Redis, set DEDUP_EXPECTED_PAGES = {math.ceil(pages)}")
     if machines["file"] > 1:
         said.append("a file has to fit into the memory of one machine: this one does not")
-    if machines["Redis"] > 1:
-        need = "" if scope != "all" else 'with DEDUP_SCOPE = "host" or "site", '
-        said.append(
-            f"one server of Redis does not hold this: {need}a Redis Cluster of {machines['Redis']:,} masters does"
-        )
+    if not is_held:
+        said.append("one server of Redis does not hold this, nor does one master of a cluster")
+    if 1 < machines["Redis"] <= PARTS:
+        need = "" if is_held else 'with DEDUP_SCOPE = "host" or "site", '
+        said.append(f"{need}a Redis Cluster of {machines['Redis']:,} masters holds it")
     if (most := 1e6 / stores["Redis"].claim) < rate:
         said.append(
             f"one server of Redis, which works on one core, answers {most:,.0f} new pages a second at most"

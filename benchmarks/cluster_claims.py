@@ -48,7 +48,7 @@ def twins(rng: random.Random, claims: list[Claim]) -> list[Claim]:
         near = replace(
             of,
             simhash=(of.simhash or 0) ^ 1,
-            sketch=of.sketch[:100] + rng.randbytes(28),
+            sketch=of.sketch[:100] + rng.randbytes(36),
             digest=rng.getrandbits(64),
         )
         found.append((f"twin-{name}", of if place % 2 else near))

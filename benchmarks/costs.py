@@ -5,8 +5,8 @@
 Random pages, which are not alike, are claimed and confirmed one by one, by plans of different tables and of fuller buckets;
 what a table, a bucket and an entry take is fitted to that by least squares.  Times are those of the processor: of this
 process for a file, of the server for Redis.  A claim in one table that is searched by halves is that of 28 tables.  What a
-crawler takes is what the process of benchmarks/long_crawl.py does.  With --write, the table is replaced; what a cluster costs
-(benchmarks/cluster_claims.py), what is reckoned from its bounds and the recall (benchmarks/ablation.py) stay.
+crawler takes is what the process of benchmarks/long_crawl.py does.  With --write, the table is replaced; what is reckoned from
+its bounds and the recall (benchmarks/ablation.py) stay.
 """
 
 import argparse

@@ -13,8 +13,6 @@ with 16 requests at once.
 
 never, all       no link of a near-duplicate is followed; all are
 yield            as far as pages like them bring new content
-skip             so are links of kept pages whose twin was met
-priority         as yield, and the best links come first
 wasted           near-duplicates that were downloaded
 lost             contents that the crawl that follows all finds, and this one doesn't: pages that are new if the pages
                  of that crawl are judged after the pages of this one
@@ -54,8 +52,6 @@ POLICIES: dict[str, dict[str, Any]] = {
     "all": {"follow": "all"},
     "never": {"follow": "never"},
     "yield": {"follow": "yield"},
-    "skip": {"follow": "yield", "skip": True},
-    "priority": {"follow": "yield", "prioritise": True},
 }
 ORDERS: dict[str, dict[str, Any]] = {
     "depth first": {"order": "depth first"},
@@ -150,8 +146,8 @@ def by_index(index: Index) -> Judge:
 class TimedLinks(Links):
     """Knows how long it took."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self) -> None:
+        super().__init__()
         self.asked, self.seconds, self.seconds_to_learn = 0, 0.0, 0.0
 
     def doubt(self, link: Link) -> Doubt | None:
@@ -166,11 +162,10 @@ class TimedLinks(Links):
         super().note(link)
         self.seconds += time.process_time() - began
 
-    def learn(self, url: str, *, new: bool | None, of: str = "") -> list[Link]:
-        before, began = self.seconds, time.process_time()
-        found = super().learn(url, new=new, of=of)
+    def learn(self, url: str, *, new: bool | None) -> list[Link]:
+        began = time.process_time()
+        found = super().learn(url, new=new)
         self.seconds_to_learn += time.process_time() - began
-        self.seconds = before  # a doubt while it learns is a part of that
         return found
 
 
@@ -222,22 +217,14 @@ def row(
     )
 
 
-def decider(policy: dict[str, Any], options: dict[str, Any]) -> tuple[Links | None, dict[str, Any]]:
-    """What decides, and what else the simulation is told."""
-    rest = {name: value for name, value in policy.items() if name != "skip"}
-    if policy["follow"] != "yield":
-        return None, rest
-    return TimedLinks(skip=policy.get("skip", False), **options), rest
-
-
-async def crawl_folder(site: Folder, order: str, options: dict[str, Any]) -> list[Row]:
+async def crawl_folder(site: Folder, order: str) -> list[Row]:
     """The policies on a real site, in one order."""
     rows, everything = list[Row](), None
     for name, policy in POLICIES.items():
         index = open_index("memory:", Detector())
-        links, rest = decider(policy, options)
+        links = TimedLinks() if name == "yield" else None
         judge = by_index(index)
-        result = await simulate(site, judge, links, **rest, **ORDERS[order])
+        result = await simulate(site, judge, links, **policy, **ORDERS[order])
         everything = everything or result
         missing = [url for url in everything.statuses if url not in result.statuses]
         lost = 0
@@ -251,7 +238,7 @@ async def crawl_folder(site: Folder, order: str, options: dict[str, Any]) -> lis
     return rows
 
 
-async def crawl_scene(name: str, options: dict[str, Any]) -> list[Row]:
+async def crawl_scene(name: str) -> list[Row]:
     """The policies on a scene; judged by the truth."""
 
     def shown(result: Result) -> set[str]:
@@ -263,8 +250,8 @@ async def crawl_scene(name: str, options: dict[str, Any]) -> list[Row]:
     everything = await simulate(SCENES[name](), by_truth(), follow="all", order=order, most=CAP)
     contents = shown(everything)
     for policy, chosen in POLICIES.items():
-        links, rest = decider(chosen, options)
-        result = await simulate(SCENES[name](), by_truth(), links, most=CAP, **rest)
+        links = TimedLinks() if policy == "yield" else None
+        result = await simulate(SCENES[name](), by_truth(), links, most=CAP, **chosen)
         rows.append(
             row(
                 name,
@@ -285,7 +272,6 @@ async def crawl_scene(name: str, options: dict[str, Any]) -> list[Row]:
 CRAWLS: dict[str, dict[str, str]] = {
     "never": {},
     "yield": {"DEDUP_FOLLOW": "yield"},
-    "skip": {"DEDUP_FOLLOW": "yield", "DEDUP_SKIP": "True"},
 }
 CRAWL_ORDERS: dict[str, dict[str, str]] = {
     "depth first": {"CONCURRENT_REQUESTS": "1"},
@@ -401,10 +387,7 @@ def main() -> None:
     parser.add_argument("--crawl", action="store_true", help="crawl the folders over HTTP, too")
     parser.add_argument("--no-simulation", action="store_true", help="only --crawl")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--min-yield", type=float, default=0.05)
-    parser.add_argument("--explore", type=float, default=0.1)
     arguments = parser.parse_args()
-    options = {"min_yield": arguments.min_yield, "explore": arguments.explore}
     every: list[Row] = []
 
     def tell(rows: list[Row]) -> None:
@@ -415,11 +398,11 @@ def main() -> None:
         folder, _, starts = given.partition(":")
         site = read_folder(Path(folder).resolve(), starts.split(",") if starts else [])
         for order in list(ORDERS)[: 1 if arguments.quick else None] if not arguments.no_simulation else ():
-            tell(asyncio.run(crawl_folder(site, order, options)))
+            tell(asyncio.run(crawl_folder(site, order)))
         for order in CRAWL_ORDERS if arguments.crawl else ():
             tell(crawl_served(site, Path(folder).resolve(), starts.split(","), order))
     for name in () if arguments.no_scenes else SCENES:
-        tell(asyncio.run(crawl_scene(name, options)))
+        tell(asyncio.run(crawl_scene(name)))
     if arguments.json:
         arguments.json.write_text(json.dumps([vars(each) for each in every], indent=1) + "\n")
 

@@ -36,15 +36,15 @@ class Dealt(Links):
         self._worker = self._rng.choice(self.workers)
         return self._worker.doubt(link)
 
-    def park(self, link: Link, doubt: Doubt) -> None:
-        self._worker.park(link, doubt)
+    def park(self, link: Link) -> None:
+        self._worker.park(link)
 
     def note(self, link: Link) -> None:
         self._noted[link.url] = self._worker
         self._worker.note(link)
 
-    def learn(self, url: str, *, new: bool | None, of: str = "") -> list[Link]:
-        return self._noted.pop(url, self._worker).learn(url, new=new, of=of)
+    def learn(self, url: str, *, new: bool | None) -> list[Link]:
+        return self._noted.pop(url, self._worker).learn(url, new=new)
 
     def idle(self) -> list[Link]:
         return [link for worker in self.workers for link in worker.idle()]

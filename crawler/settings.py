@@ -149,23 +149,12 @@ DEDUP_EXPECTED_PAGES = 1_000_000
 # A crawler on Redis that is silent for this many seconds is taken for dead; a lower value notices sooner that
 # one was killed, but may also take one for dead that only hangs.  Allowed: a number from 1 to 60.
 DEDUP_LEASE = 60.0
-# The simhashes are held in this many permuted tables; by default in four, or, in a Redis Cluster, in as many
-# as its pages need.  Allowed: a whole number from 1 to 1,000,000,000,000.
+# The simhashes are held in this many permuted tables; by default in four.  Allowed: a whole number from 1 to
+# 1,000,000,000,000.
 DEDUP_TABLES = None
 # The links of near-duplicates that are dropped or not followed are left out ("never"), followed as far as
 # pages like them turn out to be new ("yield"), or all followed ("all").
 DEDUP_FOLLOW = "never"
-# Links that are weighed are downloaded while at least this share of the downloads like them brings new
-# content; a lower value loses less and downloads more.  Allowed: a number from 0 to 1.
-DEDUP_MIN_YIELD = 0.05
-# If true, links of kept pages are weighed, too, if a page with another value of a parameter, or of the same
-# name in another folder, was met before.
-DEDUP_SKIP = False
-# Of the links that are parked, samples are downloaded all the same: at most fifty of each host, and this
-# share of its new contents; 0 takes none.  Allowed: a number from 0 to 1.
-DEDUP_EXPLORE = 0.1
-# If true, links are downloaded in the order of the new content that they are expected to bring.
-DEDUP_PRIORITY = False
 # Links that are not downloaded are logged in this file, in JSON Lines, each with the reason.  Allowed: a
 # path, in which %(name)s and %(time)s are filled in, or '' for none.
 DEDUP_PARKED = "parked.jsonl"

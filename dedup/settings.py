@@ -147,8 +147,7 @@ class IndexSettings(Group):
         "A crawler on Redis that is silent for this many seconds is taken for dead; a lower value notices sooner that one was "
         "killed, but may also take one for dead that only hangs.")
     tables: int | None = setting(None, Number(1, _MANY),
-        "The simhashes are held in this many permuted tables; by default in four, or, in a Redis Cluster, in as many as "
-        "its pages need.")
+        "The simhashes are held in this many permuted tables; by default in four.")
 
 
 @dataclass(frozen=True)
@@ -158,17 +157,6 @@ class LinkSettings(Group):
     follow: Follow = setting("never", Choice(get_args(Follow)),
         'The links of near-duplicates that are dropped or not followed are left out ("never"), followed as far as '
         'pages like them turn out to be new ("yield"), or all followed ("all").')
-    min_yield: float = setting(0.05, Number(0.0, 1.0),
-        "Links that are weighed are downloaded while at least this share of the downloads like them brings new "
-        "content; a lower value loses less and downloads more.")
-    skip: bool = setting(False, Flag(),
-        "If true, links of kept pages are weighed, too, if a page with another value of a parameter, or of the same "
-        "name in another folder, was met before.")
-    explore: float = setting(0.1, Number(0.0, 1.0),
-        "Of the links that are parked, samples are downloaded all the same: at most fifty of each host, and this "
-        "share of its new contents; 0 takes none.")
-    priority: bool = setting(False, Flag(),
-        "If true, links are downloaded in the order of the new content that they are expected to bring.")
     parked: str = setting("parked.jsonl", LogPath(),
         "Links that are not downloaded are logged in this file, in JSON Lines, each with the reason.")
 # fmt: on

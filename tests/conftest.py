@@ -100,17 +100,16 @@ LONGEST = (
     "test_rows.py",
     "test_scenes.py",
     "faults/test_races.py",
-    "test_cluster_survey.py",
     "test_filter_outside.py",
     "test_links.py",
     "test_copies.py",
+    "test_spread.py",
     "test_pages.py",
     "test_detector.py",
     "faults/test_load.py",
     "test_compare.py",
     "chaos/test_chaos.py",
     "test_variants.py",
-    "test_cluster_protocol.py",
     "test_settings.py",
     "test_columns.py",
     "test_words.py",
@@ -219,7 +218,7 @@ def server(redis_socket: Path) -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(params=["memory", "file", "redis", "cluster"])
+@pytest.fixture(params=["memory", "file", "redis"])
 def store(request: pytest.FixtureRequest) -> str:
     """Each kind of index in turn."""
     return str(request.param)
@@ -228,7 +227,7 @@ def store(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call to a sound server gives up as late as a busy machine may need."""
-    for name in ("client.TIMEOUT", "client.DEADLINE", "cluster.nodes.TIMEOUT"):
+    for name in ("client.TIMEOUT", "client.DEADLINE"):
         monkeypatch.setattr(f"dedup.index.redis.{name}", LIMIT)
 
 
@@ -245,12 +244,8 @@ def address(store: str, tmp_path: Path, request: pytest.FixtureRequest, patience
         return "memory:"
     if store == "file":
         return f"file:{tmp_path / 'index.sqlite'}"
-    # Where all keys are looked through, those of earlier tests would be, too.
-    if store == "cluster":
-        cluster = request.getfixturevalue("cluster_of_all")
-        cluster.empty()
-        return str(cluster.address)
     socket = str(request.getfixturevalue("redis_socket"))
+    # Where all keys are looked through, those of earlier tests would be, too.
     with redis.Redis(unix_socket_path=socket) as client:
         client.flushall()
     return f"unix://{socket}"

@@ -14,7 +14,7 @@ import pytest
 from dedup.index import Index, batching, open_index
 from dedup.index.batching import Confirmations, end
 from dedup.index.local.index import LocalIndex
-from dedup.index.redis.shared import SharedIndex
+from dedup.index.redis.index import RedisIndex
 from tests.support.coroutines import driven
 from tests.support.filters import DETECTOR, fingerprint
 from tests.support.redis import Line, Server
@@ -329,12 +329,12 @@ async def test_claims_and_writes_that_are_cancelled_at_any_moment(
 
 async def release_all(index: Index) -> None:
     """What Redis does every 20 seconds."""
-    if isinstance(index, SharedIndex):
+    if isinstance(index, RedisIndex):
         await index._releases.make_all()
 
 
 def confirmations(index: Index) -> Confirmations[Any]:
-    assert isinstance(index, SharedIndex | LocalIndex)
+    assert isinstance(index, RedisIndex | LocalIndex)
     return index._confirmations
 
 

@@ -8,7 +8,6 @@ import random
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from tests.support.stores import end_lease
 from tests.support.waiting import LIMIT
 
 #: Each store that workers share.
-SHARED = pytest.mark.parametrize("store", ["redis", "cluster"])
+SHARED = pytest.mark.parametrize("store", ["redis"])
 
 
 class Worker(Crawl):
@@ -64,11 +63,10 @@ class Worker(Crawl):
         self.fleet.workers.remove(self)
         index: Any = self.index
         await index.open()
-        is_cluster = "cluster" in self.fleet.address
         for task in (*index._session._tasks, index._confirmations._task, self.filter._watch._task):
             await end(task)
         self.filter.log.close()
-        await (index._cluster if is_cluster else index._server).close()
+        await index._server.close()
 
     def lose_lease(self, *, after: float = 0) -> None:
         """Ends the lease of this worker, which is dead, at once or so many seconds later."""
@@ -162,7 +160,8 @@ async def test_a_worker_that_ends_as_another_has_its_shard_answers_for_its_pages
         assert fleet.kept == {"a": times}
 
 
-@pytest.mark.parametrize(("store", "seed"), [*product(["redis"], range(6)), ("cluster", 2)])
+@SHARED
+@pytest.mark.parametrize("seed", range(6))
 @driven
 async def test_each_death_costs_one_more_copy_at_most_and_loses_nothing(
     address: str, namespace: str, tmp_path: Path, seed: int

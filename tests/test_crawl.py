@@ -22,7 +22,6 @@ from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
 from dedup.fingerprint.chrome import COPIES, KNOWN
 from tests.support import ROOT, slow
-from tests.support.cluster import Cluster
 from tests.support.processes import Scrapy
 from tests.support.waiting import LIMIT
 from tests.support.warm import python
@@ -158,16 +157,13 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def first_runs(
-    redis_socket: Path, cluster_of_all: Cluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Run]]:
+def first_runs(redis_socket: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
     """A crawl with each kind of index, one page at a time."""
     folder = tmp_path_factory.mktemp("first")
     indexes = {
         "memory": "memory:",
         "file": f"file:{folder / 'index.sqlite'}",
         "redis": f"unix://{redis_socket}",
-        "cluster": cluster_of_all.address,
     }
     with ExitStack() as stack:
 
@@ -248,7 +244,7 @@ def test_every_content_is_kept_when_many_are_fetched_at_a_time(tmp_path: Path) -
     assert_every_content_is_kept(site, done.kept)
 
 
-@pytest.mark.parametrize("store", [slow("file"), "redis", slow("cluster")], indirect=True)
+@pytest.mark.parametrize("store", [slow("file"), "redis"], indirect=True)
 def test_a_second_run_keeps_every_content_too(run: Run, tmp_path: Path) -> None:
     """Of two copies it may keep the other one: the one that it meets first."""
     second = Process(run.done.url, tmp_path, **run.settings).done()

@@ -138,7 +138,7 @@ async def test_a_claim_in_redis_is_judged_once_more_if_too_many_pages_were_filed
     async with at() as index, at() as other:
         assert (await other.claim("beside", "http://beside/", beside)).status == "new"
         assert isinstance(index, RedisIndex)
-        look, looks = index.look, list[Candidates]()
+        look, looks = index._claims.look, list[Candidates]()
 
         async def look_and_lose_time(entry: Entry) -> Candidates:
             looks.append(await look(entry))
@@ -149,7 +149,7 @@ async def test_a_claim_in_redis_is_judged_once_more_if_too_many_pages_were_filed
                     assert (await other.claim("copy", "http://copy/", page)).status == "new"
             return looks[-1]
 
-        monkeypatch.setattr(index, "look", look_and_lose_time)
+        monkeypatch.setattr(index._claims, "look", look_and_lose_time)
         verdict = await index.claim("page", "http://page/", page)
         assert [looked.is_filed for looked in looks] == [False, copy == "no copy"]
         expected = ("new", None) if copy == "no copy" else ("duplicate", "http://copy/")

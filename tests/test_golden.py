@@ -15,8 +15,6 @@ from dedup.droplog.reader import Reader, find_beside
 from dedup.errors import IndexMismatchError
 from dedup.index import Entry, Index
 from dedup.index.export import read_header, read_line
-from dedup.links import Links
-from dedup.links.state import read_state
 from tests.golden.make import URL, fill, pages, words
 from tests.support.coroutines import driven
 from tests.support.redis import Server
@@ -158,10 +156,3 @@ def test_a_drop_log_of_any_version_is_read(log: Path) -> None:
         assert [
             sum(each) for each in zip(*((step.pages, step.duplicates) for step in steps), strict=True)
         ] == [5, 1]
-
-
-@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*/links.json")), ids=lambda path: path.parent.name)
-def test_what_was_learnt_of_links_is_read(path: Path) -> None:
-    links = Links()
-    assert read_state(path, links)
-    assert links.parking.hosts() == {"127.0.0.1:8321": (4, 0)}

@@ -725,20 +725,22 @@ def test_a_plan_says_what_an_index_would_take_and_opens_none(run: Command, tmp_p
     assert ["file", "Redis"] in lines
     assert ["4", "4", "tables"] in lines
     assert ["14.0 GB", "59.7 GB", "of memory"] in lines  # as docs/scale.md has it
-    assert ["1", "3", "machines of 64.0 GB, 90% full"] in lines
+    assert ["1", "none", "machines of 64.0 GB, 90% full"] in lines
     assert "\n- in Redis, set DEDUP_EXPECTED_PAGES = 100000000\n" in done.stdout
+    assert "\n- one server of Redis does not hold this, nor does one master of a cluster\n" in done.stdout
+    assert '\n- with DEDUP_SCOPE = "host" or "site", a Redis Cluster of 2 masters holds it\n' in done.stdout
     assert "among 1,000 / 10,000 / 100,000 pages, 0.99 / 0.983 / 0.98 of the copies were found" in done.stdout
     assert "with DEDUP_SHARD, Redis holds 25.0 GB more until the crawl has ended" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_one_machine_does_not_hold_is_said(run: Command) -> None:
-    done = run("plan", "--pages", "1e9", "--memory", "64G", "--rate", "100")
+    done = run("plan", "--pages", "1e9", "--memory", "64G", "--rate", "100", "-s", "DEDUP_SCOPE=host")
     assert done.returncode == 0
     for words in (
-        " none        27  machines of 64.0 GB",
+        " none        11  machines of 64.0 GB",
         "fit into the memory of one machine",
-        "a Redis Cluster of 27 masters does, in which a page takes 2.6 times the memory",
+        "\n- a Redis Cluster of 11 masters holds it\n",
         "14 new pages a second at most",
         "a claim looks at 524,288 pages at most, so near-duplicates would be missed",
     ):

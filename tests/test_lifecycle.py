@@ -51,7 +51,6 @@ REACHED = {
     "memory": (State.ABSENT, State.PENDING, State.DONE, State.EARLIER, State.RECLAIMED),
     "file": tuple(state for state in State if state is not State.DEAD),
     "redis": tuple(State),
-    "cluster": tuple(State),
 }
 
 
@@ -100,7 +99,7 @@ class World:
         if self.store == "file":  # a copy, as the dead run still holds the file
             before, now = (self.folder / str(len(self.dead) - late) for late in (1, 0))
             shutil.copytree(before, now, ignore=shutil.ignore_patterns("*.lock"))
-        if self.store in {"redis", "cluster"}:
+        if self.store == "redis":
             end_lease(self.address, self.namespace, self.run.run)
 
     async def bring(self, state: State, *contents: Content) -> None:
@@ -310,8 +309,7 @@ async def test_a_run_that_confirms_a_claim_that_was_annulled_is_not_heard_unless
         second, world.run = world.run, first
         await world.happen(Event.CONFIRM)
         world.run = second
-        is_filed_again = store == "cluster" and state is State.PENDING
-        await world.assert_is(State.DONE if is_filed_again else after(state, Event.ANNUL))
+        await world.assert_is(after(state, Event.ANNUL))
         await first.close()
 
 
@@ -419,9 +417,7 @@ async def test_a_page_that_took_the_place_of_another_leaves_it_there_if_its_clai
         assert (await world.run.claim("other", "http://example.org/other", PAGE[2])).kept
         await first.confirm(COPY[0])
         await first._confirmations.flush()  # type: ignore[attr-defined]
-        copy = State.DONE if store == "cluster" else State.ABSENT
-        page = State.ABSENT if store == "cluster" else State.EARLIER
-        assert await first.states([COPY[0], PAGE[0]]) == [copy, page]
+        assert await first.states([COPY[0], PAGE[0]]) == [State.ABSENT, State.EARLIER]
         await first.close()
 
 

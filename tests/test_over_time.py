@@ -13,7 +13,6 @@ from scrapy.utils.test import get_crawler
 from tests.support.crawls import ADDON, TWINS, Answer, Crawl, Run, Site, Walker, page
 from tests.support.stores import in_file
 
-# Over a cluster, the life of a page is that of tests/test_lifecycle.py.
 pytestmark = pytest.mark.parametrize("store", ["file", "redis"])
 
 

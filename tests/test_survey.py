@@ -74,7 +74,7 @@ async def test_a_survey_gives_what_was_claimed_in_the_order_of_claims_and_finds_
 #: Each scope in one store, each store with one scope; the other pairs are long runs.
 SCOPES = [
     pytest.param(store, scope, marks=[] if scope == "host" or store == "file" else [pytest.mark.slow])
-    for store in ("file", "redis", "cluster")
+    for store in ("file", "redis")
     for scope in ("all", "host", "site")
 ]
 
@@ -143,8 +143,7 @@ async def test_what_a_survey_reads_gives_the_same_verdicts_in_the_other_store(
     store: str, address: str, namespace: str, tmp_path: Path, redis_socket: Path
 ) -> None:
     rng = random.Random(5)
-    others = dict.fromkeys(("redis", "cluster"), f"file:{tmp_path / 'other.sqlite'}")
-    others["file"] = f"unix://{redis_socket}"
+    others = {"file": f"unix://{redis_socket}", "redis": f"file:{tmp_path / 'other.sqlite'}"}
     pages = [
         fingerprint_of(centre ^ rng.getrandbits(3) << rng.randrange(60), changed=rng.choice([0, 60, 99, 120]))
         for centre in (rng.getrandbits(64) for _ in range(12))

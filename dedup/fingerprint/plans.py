@@ -33,7 +33,7 @@ from dedup.fingerprint.fingerprint import RARE
 from dedup.fingerprint.shingles import Hashes
 from dedup.settings import SETTINGS
 
-#: Prefixes are at least this long: a Redis Cluster keeps the bits below the first 11 as an exact double.
+#: Prefixes are at least this long: a shorter one finds a two-thousandth of all pages, or more.
 MIN_PREFIX = 11
 #: More tables than this are not offered: each costs a probe and an entry per page.
 MAX_TABLES = 100

@@ -17,7 +17,7 @@ class Store(NamedTuple):
     """A kind of store, which is imported when the first index of that kind is opened."""
 
     address: str  #: what its addresses look like
-    kind: str  #: its subclass of `Index`; called with an address, a namespace, a detector and the options
+    kind: str  #: what makes an `Index` of an address, a namespace, a detector and the options
 
 
 #: Every kind of store, by the scheme of its addresses.
@@ -27,8 +27,8 @@ STORES = {
     "redis": Store("redis://HOST:PORT/DB", "dedup.index.redis.index:RedisIndex"),
     "rediss": Store("rediss://...", "dedup.index.redis.index:RedisIndex"),
     "unix": Store("unix:///SOCKET", "dedup.index.redis.index:RedisIndex"),
-    "redis+cluster": Store("redis+cluster://HOST:PORT,...", "dedup.index.redis.cluster.index:ClusterIndex"),
-    "rediss+cluster": Store("rediss+cluster://...", "dedup.index.redis.cluster.index:ClusterIndex"),
+    "redis+cluster": Store("redis+cluster://HOST:PORT,...", "dedup.index.redis.spread:clustered"),
+    "rediss+cluster": Store("rediss+cluster://...", "dedup.index.redis.spread:clustered"),
 }
 
 

@@ -15,7 +15,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
@@ -30,8 +30,6 @@ from dedup.index.weighing import Order, Weighing
 BATCH = 64
 #: How often a claim looks at pages that were filed meanwhile; then it is kept among them, as crowded.
 ROUNDS = 8
-
-K = TypeVar("K", int, tuple[int, bytes])
 
 
 class Candidates(NamedTuple):
@@ -48,16 +46,16 @@ class Candidates(NamedTuple):
     is_filed: bool = False  #: true if the page was filed at once, since nothing is like it
 
 
-class Answer(NamedTuple, Generic[K]):
+class Answer(NamedTuple):
     """What came of filing a page."""
 
     word: str  #: "same", "duplicate", "new", "later" (see `later`), or "undecided": more has to be weighed
-    of: K | None = None  #: the page that it duplicates
+    of: int | None = None  #: the page that it duplicates
     done: bool = False  #: true if that one is done
     known: bool = False  #: true if an earlier run, which was closed, has handed over this content
-    replaced: K | None = None  #: the page of an earlier run whose place it takes
-    near: K | None = None  #: the first of the nearest that casts a shadow
-    later: Sequence[K] = ()  #: pages like it that were filed since the look
+    replaced: int | None = None  #: the page of an earlier run whose place it takes
+    near: int | None = None  #: the first of the nearest that casts a shadow
+    later: Sequence[int] = ()  #: pages like it that were filed since the look
     seen: int = 0  #: up to which number these reach
 
 
@@ -79,7 +77,7 @@ class Store(Protocol):
     async def sketches(self, numbers: Sequence[int]) -> tuple[list[int], Hashes]:
         """Returns those numbers that were not taken out, and their sketches: uint64, shape (n, w)."""
 
-    async def file(self, entry: Entry, order: Order[int], seen: int | None) -> Answer[int]:
+    async def file(self, entry: Entry, order: Order, seen: int | None) -> Answer:
         """Files a page, unless it is filed already or lies in a shadow: atomic.
 
         ``seen`` is up to which number the order is complete; None if it is to be filed whatever was filed since.
@@ -91,7 +89,7 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
     looked = await store.look(entry)
     if looked.is_filed:
         return Verdict.new(crowded=looked.is_crowded)
-    weighing = Weighing[int](store.detector, store.hosts, entry, page)
+    weighing = Weighing(store.detector, store.hosts, entry, page)
     if equal := dict.fromkeys((*looked.alike, *looked.equal)):
         weighing.see_equal(await store.read(equal))
         if verdict := _seen_at_once(weighing, weighing.order(), looked):
@@ -127,7 +125,7 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
                 order = await _weigh_on(store, weighing, batches)
 
 
-def _seen_at_once(weighing: Weighing[int], order: Order[int], looked: Candidates) -> Verdict | None:
+def _seen_at_once(weighing: Weighing, order: Order, looked: Candidates) -> Verdict | None:
     """Returns the verdict if the look alone has shown that the page is a duplicate: then nothing has to be filed."""
     if looked.own is not State.ABSENT:
         return None
@@ -139,7 +137,7 @@ def _seen_at_once(weighing: Weighing[int], order: Order[int], looked: Candidates
     return None
 
 
-async def _weigh_on(store: Store, weighing: Weighing[int], batches: Iterator[Sequence[int]]) -> Order[int]:
+async def _weigh_on(store: Store, weighing: Weighing, batches: Iterator[Sequence[int]]) -> Order:
     """Returns the order after the next batch that may decide, or at last the whole order."""
     for batch in batches:
         if await _weigh(store, weighing, batch):
@@ -149,7 +147,7 @@ async def _weigh_on(store: Store, weighing: Weighing[int], batches: Iterator[Seq
     return weighing.order()
 
 
-async def _weigh(store: Store, weighing: Weighing[int], batch: Collection[int]) -> bool:
+async def _weigh(store: Store, weighing: Weighing, batch: Collection[int]) -> bool:
     """Weighs candidates, by number, and returns whether one of them makes the page a duplicate."""
     found, left = list[int](), [*batch]
     weighing.met += len(left)
@@ -159,7 +157,7 @@ async def _weigh(store: Store, weighing: Weighing[int], batch: Collection[int]) 
     return bool(found) and weighing.weigh(await _brought(store, weighing, found))
 
 
-async def _brought(store: Store, weighing: Weighing[int], numbers: Collection[int]) -> dict[int, Entry]:
+async def _brought(store: Store, weighing: Weighing, numbers: Collection[int]) -> dict[int, Entry]:
     """Returns some pages, when what is known of their hosts is at hand."""
     others = await store.read(numbers)
     if weighing.hosts is not None and others:
@@ -167,12 +165,12 @@ async def _brought(store: Store, weighing: Weighing[int], numbers: Collection[in
     return others
 
 
-def settle(order: Order[K], state: Callable[[K], State], is_known: Callable[[K], bool]) -> Answer[K]:
+def settle(order: Order, state: Callable[[int], State], is_known: Callable[[int], bool]) -> Answer:
     """Returns what becomes of a page, by the states of those that were weighed; lua/file.lua does the same in Redis.
 
     ``is_known`` tells whether the run that has handed over a page was closed.
     """
-    first: K | None = None
+    first: int | None = None
     known = False
     for page in chain(order.equal, order.like):
         of = state(page)

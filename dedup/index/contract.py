@@ -180,8 +180,7 @@ class Index(ABC):
     async def annul(self, page_id: str) -> bool:
         """Takes a claim back whose run says neither, whichever run that is, and returns whether there was one.
 
-        What that run says of it later is not heard; but over a cluster, where nobody can tell this claim from one that
-        was lost, a page that it confirms is filed once more, unless that page was claimed anew.
+        What that run says of it later is not heard.
         """
         await self.open()
         return await self._annul(storable_id(page_id))

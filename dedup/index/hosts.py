@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TypeVar
 
 from dedup.fingerprint.chrome import KNOWN, Chrome
 from dedup.fingerprint.evidence import Evidence, Part
@@ -24,8 +23,6 @@ from dedup.page.siblings import apart
 from dedup.page.urls import host
 from dedup.settings import IndexSettings
 
-#: What a store calls a page: its number, or that and a name.
-K = TypeVar("K", int, tuple[int, bytes])
 #: No more tables are held in memory than this, of 96 kB each.
 MAX_HOSTS = 1000
 #: Nor more of those of pages that were filed before, in one crawl.

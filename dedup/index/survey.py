@@ -82,7 +82,7 @@ class Survey(ABC):
         """Returns how many pages are filed, readable or not; a guess where the index is damaged."""
 
     async def pages(self, *, run: str = "", before: float = math.inf) -> AsyncIterator[StoredPage]:
-        """Yields every page, in the order of their filing; or those of a run, or filed ``before`` a time.
+        """Yields every page, in the order of their filing (part by part, if there are parts); or those of a run, or filed ``before`` a time.
 
         The time is in seconds since 1970.  A page that can't be read may be one of these, and is told, if it is met.
         """

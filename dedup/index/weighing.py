@@ -10,7 +10,7 @@ the order that is given here (see `dedup.index.claiming`).
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector
@@ -40,21 +40,18 @@ NEAR_SHARE = 0.5
 #: For a page of a host that is not known, this many candidates are weighed, since their hosts may be known.
 MAX_UNKNOWN = 64
 
-#: What a store calls a page: its number, or that and a name.
-K = TypeVar("K", int, tuple[int, bytes])
 
-
-class Order(NamedTuple, Generic[K]):
+class Order(NamedTuple):
     """Pages in the order in which they are asked whether they cast a shadow; the first that does is duplicated."""
 
-    equal: Sequence[K] = ()  #: of the very same content
-    like: Sequence[K] = ()  #: near-duplicates, the nearest first
-    nearest: Sequence[K] = ()  #: of the `MAX_NEAR` nearest, those that resemble the page enough
+    equal: Sequence[int] = ()  #: of the very same content
+    like: Sequence[int] = ()  #: near-duplicates, the nearest first
+    nearest: Sequence[int] = ()  #: of the `MAX_NEAR` nearest, those that resemble the page enough
     is_all: bool = True  #: true if all candidates were weighed; else no verdict but "duplicate" can be given
     apart: Callable[[Mapping[str, Entry]], Collection[str]] = lambda _: ()  #: see `Weighing.apart`
 
 
-class Weighing(Generic[K]):
+class Weighing:
     """One page that is claimed, and what was made of its candidates so far."""
 
     def __init__(self, detector: Detector, hosts: Hosts | None, entry: Entry, page: Fingerprint) -> None:
@@ -67,16 +64,16 @@ class Weighing(Generic[K]):
         is_known = self.hosts is not None and self.hosts.table(self._home).is_known
         self._most = MAX_BESIDE_RARE if is_known else MAX_COMPARED
         self._parts: dict[str, Part] = {}  # by the host whose table says what is own
-        self._measured: dict[K, Shares] = {}  # by the page's own host
+        self._measured: dict[int, Shares] = {}  # by the page's own host
         self._compared = 0
-        self._entries: dict[K, Entry] = {}
-        self._resemblances: dict[K, float] = {}
-        self._evidence: dict[K, Evidence | None] = {}
-        self._equal: list[K] = []
-        self._like: list[tuple[int, float, K]] = []
-        self._nearest: list[K] = []
+        self._entries: dict[int, Entry] = {}
+        self._resemblances: dict[int, float] = {}
+        self._evidence: dict[int, Evidence | None] = {}
+        self._equal: list[int] = []
+        self._like: list[tuple[int, float, int]] = []
+        self._nearest: list[int] = []
 
-    def order(self, *, is_all: bool = True) -> Order[K]:
+    def order(self, *, is_all: bool = True) -> Order:
         """Returns the candidates that were weighed so far, as they are asked whether they cast a shadow."""
         like = [page for _, _, page in sorted(self._like)]
         nearest = [page for page in self._nearest if page in self._entries]
@@ -92,7 +89,7 @@ class Weighing(Generic[K]):
         """Whether a copy may be missed, since more pages are like it than are compared."""
         return self.met > MAX_COMPARED
 
-    def see_equal(self, others: Mapping[K, Entry]) -> None:
+    def see_equal(self, others: Mapping[int, Entry]) -> None:
         """Takes up those pages of the same digest, or with the same markup, that are equal."""
         for page, other in self._beside(others).items():
             if self.entry.equals(other):
@@ -100,7 +97,7 @@ class Weighing(Generic[K]):
             elif other.content == self.entry.content:  # what differs may be noise
                 self._nearest.insert(0, page)
 
-    def see_near(self, numbers: Sequence[K], sketches: Hashes) -> list[K]:
+    def see_near(self, numbers: Sequence[int], sketches: Hashes) -> list[int]:
         """Compares the next candidates, the nearest first, by sketches of shape (n, w), and returns those that resemble the page.
 
         They are to be weighed next.
@@ -130,7 +127,7 @@ class Weighing(Generic[K]):
         self._nearest += [numbers[at] for at in near if first + at < MAX_NEAR]
         return [numbers[at] for at in enough]
 
-    def weigh(self, others: Mapping[K, Entry]) -> bool:
+    def weigh(self, others: Mapping[int, Entry]) -> bool:
         """Weighs pages that may be like the one here, and returns whether one of them makes it a duplicate."""
         like = [page for page in self._weigh(self._beside(others)) if self._suffices(page)]
         self._like += [
@@ -138,7 +135,7 @@ class Weighing(Generic[K]):
         ]
         return bool(like)
 
-    def see_all(self, others: Mapping[K, Entry]) -> None:
+    def see_all(self, others: Mapping[int, Entry]) -> None:
         """Weighs pages that may be equal or near, the nearest first; those that were weighed are passed over."""
         entry, radius = self.entry, self._detector.radius
         fresh = {page: other for page, other in others.items() if page not in self._entries}
@@ -155,13 +152,14 @@ class Weighing(Generic[K]):
         """Returns those of some pages that would not stand in the order if they were filed; none as long as the host is not known."""
         if self.hosts is not None and not self.hosts.table(self._home).is_known:
             return ()
-        beside: Weighing[Any] = Weighing(self._detector, self.hosts, self.entry, self._page)
+        beside = Weighing(self._detector, self.hosts, self.entry, self._page)
         beside._parts = self._parts
-        beside.see_all(others)
-        order: Order[Any] = beside.order()
-        return others.keys() - {*order.equal, *order.like, *order.nearest}
+        beside.see_all(dict(enumerate(others.values())))
+        order = beside.order()
+        listed = {*order.equal, *order.like, *order.nearest}
+        return [name for number, name in enumerate(others) if number not in listed]
 
-    def duplicate(self, of: K, *, done: bool) -> Verdict:
+    def duplicate(self, of: int, *, done: bool) -> Verdict:
         """Returns the verdict if this page is the first that casts a shadow."""
         other = self._entries[of]
         if of in self._equal:
@@ -177,7 +175,7 @@ class Weighing(Generic[K]):
             evidence=self._evidence.get(of),
         )
 
-    def near(self, page: K | None) -> Near | None:
+    def near(self, page: int | None) -> Near | None:
         """Returns what the verdict on a new page says of a candidate that is near."""
         if page is None:
             return None
@@ -191,7 +189,7 @@ class Weighing(Generic[K]):
             other.digest,
         )
 
-    def _beside(self, others: Mapping[K, Entry]) -> dict[K, Entry]:
+    def _beside(self, others: Mapping[int, Entry]) -> dict[int, Entry]:
         """Returns the other pages in the scope of this one."""
         entry = self.entry
         self._check(others)
@@ -203,16 +201,16 @@ class Weighing(Generic[K]):
         self._entries |= beside
         return beside
 
-    def _check(self, others: Mapping[K, Entry]) -> None:
+    def _check(self, others: Mapping[int, Entry]) -> None:
         if any(len(other.sketch) != len(self.entry.sketch) for other in others.values()):
             raise IndexCorruptError("the index is damaged: a sketch has a wrong length")
 
-    def _weigh(self, others: Mapping[K, Entry]) -> Mapping[K, Entry]:
+    def _weigh(self, others: Mapping[int, Entry]) -> Mapping[int, Entry]:
         """Finds what speaks for and against some pages; gives them back."""
         if self.hosts is None:
             self._evidence |= dict.fromkeys(others, None)
             return others
-        by_table: dict[str | None, list[K]] = {}
+        by_table: dict[str | None, list[int]] = {}
         for page, other in others.items():
             by_table.setdefault(self.hosts.judge(self._home, host(other.url)), []).append(page)
         for name, pages in by_table.items():
@@ -231,7 +229,7 @@ class Weighing(Generic[K]):
                 )
         return others
 
-    def _suffices(self, page: K) -> bool:
+    def _suffices(self, page: int) -> bool:
         if self.hosts is None:
             return True
         evidence = self._evidence[page]  # None where no host is known

@@ -1,4 +1,4 @@
-"""Stores what was learnt of links in a file, for a job that goes on and for the commands that show it.
+"""Stores what was learnt of links in a file, for a job that goes on.
 
 The file is JSON, and is replaced as a whole.
 """
@@ -12,24 +12,21 @@ from dedup.files import make_private
 from dedup.links.policy import Links
 from dedup.links.rates import Count
 
-FORMAT = 1
+FORMAT = 2
 
 
 class _State(Struct):
     format: int
     rates: dict[str, Count]
-    met: dict[int, list[float] | None]
     hosts: dict[str, tuple[int, int]]
 
 
 def write_state(path: Path, links: Links) -> bool:
     """Writes all but the links that wait; says whether it could."""
-    rates, met = dict(links.yields.rates), dict(links.yields.met)
     new = path.with_name(path.name + ".new")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         make_private(new)
-        new.write_bytes(json.encode(_State(FORMAT, rates, met, links.parking.hosts())))
+        new.write_bytes(json.encode(_State(FORMAT, dict(links.rates), links.parking.hosts)))
         os.replace(new, path)
     except OSError:
         return False
@@ -47,7 +44,6 @@ def read_state(path: Path, links: Links) -> bool:
         return False
     if state.format != FORMAT:
         return False
-    links.yields.rates.update(state.rates)
-    links.yields.met.update(state.met)
-    links.parking.put(state.hosts)
+    links.rates.update(state.rates)
+    links.parking.hosts.update(state.hosts)
     return True

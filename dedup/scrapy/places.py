@@ -47,11 +47,6 @@ def _file_name(part: str) -> str:
     return re.sub("[^a-z0-9_-]", "_", part.lower())[:100] + f"~{digest}"
 
 
-def state_of(namespace: str) -> Path:
-    """Returns the file with what was learnt of the links of a namespace's pages."""
-    return Path(index_folder(), file_of(namespace)).with_suffix(".links.json")
-
-
 def history_of(address: str, namespace: str) -> Path:
     """Returns the history of a site: beside the file of its index, or in the project if that is not in a file.
 

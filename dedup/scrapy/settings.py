@@ -215,12 +215,11 @@ def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str
 
 
 def weighs_links(settings: BaseSettings) -> bool:
-    """Returns whether any setting asks what links are expected to bring; wrong values are refused elsewhere."""
+    """Returns whether links of near-duplicates are followed; wrong values are refused elsewhere."""
     try:
-        options = read_group(settings, LinkSettings)
+        return read_group(settings, LinkSettings).follow != "never"
     except SettingsError:
         return False
-    return options.follow != "never" or options.skip or options.priority
 
 
 def may_revisit(settings: BaseSettings) -> bool:

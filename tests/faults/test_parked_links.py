@@ -16,7 +16,7 @@ from tests.support.outages import Crawl, processed, until
 from tests.support.waiting import LIMIT
 
 #: Articles, and the numbers of those that have a note, which is another one in each folder.
-ARTICLES, WITH_NOTES = 60, (25, 40, 55)
+ARTICLES, WITH_NOTES = 150, (25, 80, 140)
 
 
 class Mirror:

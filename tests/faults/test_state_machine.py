@@ -337,7 +337,6 @@ def test_a_page_that_a_run_had_met_again_when_it_died_is_an_earlier_one_which_no
     crawls.teardown()
 
 
-# A cluster has a model of its own, of every order: tests/test_cluster_protocol.py.
 @pytest.mark.parametrize("store", ["memory", "file", "redis"])
 @pytest.mark.parametrize(
     ("examples", "steps"), [(12, 25), pytest.param(480, 50, marks=pytest.mark.slow)], ids=str

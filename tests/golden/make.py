@@ -2,8 +2,8 @@
 
 A format that is changed gets a folder of its own: ``python -m tests.golden.make tests/golden/NAME`` with the code that
 writes the new one.  What was there before stays, and `tests/test_golden.py` says whether it is still read.  The files:
-an index (``index.sqlite.gz``, and ``redis.json`` with the keys of one in Redis), its ``export.jsonl``, the drop log
-with what lies beside it, and what was learnt of links (``links.json``).
+an index (``index.sqlite.gz``, and ``redis.json`` with the keys of one in Redis), its ``export.jsonl``, and the drop log
+with what lies beside it.
 """
 
 import gzip
@@ -67,7 +67,7 @@ class Golden(scrapy.Spider):
 def crawl(index: str) -> None:
     site = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
     threading.Thread(target=site.serve_forever, daemon=True).start()
-    own = {"INDEX": index, "NAMESPACE": "golden", "LOG": "duplicates.jsonl", "FOLLOW": "yield"}
+    own = {"INDEX": index, "NAMESPACE": "golden", "LOG": "duplicates.jsonl"}
     process = CrawlerProcess(
         {
             "ADDONS": {"dedup.scrapy.Addon": 500},
@@ -125,8 +125,8 @@ def main(folder: Path) -> None:
         options = ("-s", "DEDUP_INDEX=file:index.sqlite", "-s", "DEDUP_NAMESPACE=golden")
         run("scrapy", "index", "export", *options, str(folder.absolute() / "export.jsonl"))
         (folder / "index.sqlite.gz").write_bytes(gzip.compress((work / "index.sqlite").read_bytes(), mtime=0))
-        for path in (*work.glob("duplicates.jsonl*"), *work.glob(".scrapy/dedup/*.links.json")):
-            shutil.copy(path, folder / path.name.replace("golden.links", "links"))
+        for path in work.glob("duplicates.jsonl*"):
+            shutil.copy(path, folder)
 
 
 if __name__ == "__main__":

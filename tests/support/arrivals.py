@@ -14,7 +14,7 @@ from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import possible_plans
 from dedup.index import Index
 from dedup.index.local.index import LocalIndex
-from dedup.links import Links
+from dedup.scrapy.links.middleware import LinksMiddleware
 from dedup.scrapy.middleware import NearDuplicateMiddleware
 from dedup.settings import SETTINGS, DetectorSettings, FilterSettings, IndexSettings
 from dedup.values import Choice, Group, LogPath, Number, Texts
@@ -30,7 +30,7 @@ WORK = (
     (Index, "claim"),
     (LocalIndex, "survey"),
     (Filter, "judge"),
-    (Links, "doubt"),
+    (LinksMiddleware, "process_request"),
     (Cleaning, "run"),
     (NearDuplicateMiddleware, "process_response"),
 )
@@ -58,7 +58,10 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Seen:
     found: Seen = defaultdict(set)
 
     def note(worker: Any) -> None:
-        for carrier in (worker, *(getattr(worker, name, None) for name in ("settings", "detector"))):
+        for carrier in (
+            worker,
+            *(getattr(worker, name, None) for name in ("settings", "options", "detector")),
+        ):
             if isinstance(carrier, Group):
                 for name in carrier.settings():
                     found[name].add(getattr(carrier, name))

@@ -164,24 +164,6 @@ class Cluster:
         """The master of a key."""
         return next(node for node in self.masters() if self.has(node, key_slot(key)))
 
-    def empty(self) -> None:
-        """Forgets all keys."""
-        for node in self.nodes:
-            with suppress(redis.ReadOnlyError):  # of a replica
-                node.client.flushall()
-
-    def keys(self, pattern: bytes = b"*") -> list[bytes]:
-        return [key for node in self.masters() for key in node.client.scan_iter(pattern, count=1000)]
-
-    def contents(self, pattern: bytes = b"*") -> dict[bytes, bytes]:
-        """Every key that a pattern fits with its value, byte for byte."""
-        return {
-            key: value
-            for node in self.masters()
-            for key in node.client.scan_iter(pattern, count=1000)
-            if (value := node.client.dump(key)) is not None
-        }
-
     def kill(self) -> None:
         for node in self.nodes:
             node.kill()

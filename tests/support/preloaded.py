@@ -52,7 +52,7 @@ MODULES = (
     "dedup.droplog.reader",
     "dedup.history.texts",
     "dedup.index.local.index",
-    "dedup.index.redis.cluster.index",
+    "dedup.index.redis.clustered",
     "dedup.index.redis.index",
     "dedup.report.changes",
     "dedup.scrapy.commands.changes.run",

@@ -61,7 +61,6 @@ async def simulate(
     links: Links | None = None,
     *,
     follow: Literal["never", "yield", "all"] = "never",
-    prioritise: bool = False,
     order: Order = "depth first",
     concurrency: int = 1,
     most: int = 10**6,
@@ -69,41 +68,33 @@ async def simulate(
 ) -> Result:
     """Crawls until nothing is left, or to ``most`` downloads.
 
-    ``links`` is what decides with ``follow="yield"``, and of kept pages if it skips; None: nothing does.
+    ``links`` is what decides with ``follow="yield"``; None: nothing does.
     ``concurrency`` is how many requests are under way at once.  ``shuffle`` is a seed for the order of each page's
     links; None: that of the page.
     """
     result, rng = Result(), random.Random(shuffle)
     seen = {site.start}
-    queue: list[tuple[int, int, Link]] = []
+    queue: list[tuple[int, Link]] = []
     under_way: list[Link] = []
     pushed = 0
-
-    def priority(link: Link) -> int:
-        return links.priority(link.url) if prioritise and links and link.found_on else 0
 
     def push(link: Link) -> None:
         nonlocal pushed
         pushed += 1
-        heapq.heappush(queue, (-priority(link), pushed if order == "breadth first" else -pushed, link))
+        heapq.heappush(queue, (pushed if order == "breadth first" else -pushed, link))
 
-    def may_go(link: Link, given: int) -> bool:
+    def may_go(link: Link) -> bool:
         if links is None or not link.found_on:
             return True
-        if priority(link) < given:  # it is worth less than it was
-            push(link)
-            return False
-        if follow == "all" and not link.on_kept:
-            return True
         if doubt := links.doubt(link):
-            links.park(link, doubt)
+            links.park(link)
         return doubt is None
 
     push(Link(site.start))
     while result.downloads < most:
         while queue and len(under_way) < concurrency:
-            given, _, link = heapq.heappop(queue)
-            if may_go(link, -given):
+            _, link = heapq.heappop(queue)
+            if may_go(link):
                 if links:
                     links.note(link)
                 under_way.append(link)
@@ -138,9 +129,7 @@ async def simulate(
             if url not in seen:
                 seen.add(url)
                 push(Link(url, link.url, on_kept))
-            elif (
-                on_kept and links and url in links.parking and links.doubt(Link(url, link.url, True)) is None
-            ):
+            elif on_kept and links and url in links.parking:
                 links.parking.remove(url)
                 push(Link(url, link.url, True))
     else:

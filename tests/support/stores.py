@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import redis
-from redis.crc import key_slot
 
 from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector
@@ -23,7 +22,7 @@ DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
 #: The name of a run that goes on whenever an index is opened by it.
 RUN = "0a1b" * 8
 #: Marks a test of the stores that outlive a process.
-PERSISTENT = pytest.mark.parametrize("store", ["file", "redis", "cluster"])
+PERSISTENT = pytest.mark.parametrize("store", ["file", "redis"])
 
 #: Page ids that a store could confuse, or that could confuse a store.
 ODD_IDS = {
@@ -85,17 +84,7 @@ def end_lease(address: str, namespace: str, run: str, after: float = 0) -> None:
     """Ends the lease of a run on Redis, as if it had been silent for a minute, or so many seconds later."""
     key = f"shingleback:{{{namespace}}}:runs"
     end = round((time.time() + after) * 1000) if after else 1
-    if "cluster" not in address:
-        with redis.Redis(unix_socket_path=address.removeprefix("unix://")) as client:
-            client.zadd(key, {run: end}, xx=True)
-        return
-    key = key.replace(":", "+cluster:", 1)
-    host, port = address.partition("://")[2].partition(",")[0].split(":")
-    with redis.Redis(host=host, port=int(port)) as client:
-        slots = client.execute_command("CLUSTER SLOTS")
-    slot = key_slot(key.encode())
-    [port] = [master[1] for first, last, master, *_ in slots if first <= slot <= last]
-    with redis.Redis(host=host, port=int(port)) as client:
+    with redis.Redis(unix_socket_path=address.removeprefix("unix://")) as client:
         client.zadd(key, {run: end}, xx=True)
 
 

@@ -114,7 +114,7 @@ class LocalIndex(Index):
             held = self._shelf.held(numbers)
             return held, self._shelf.sketches(held)
 
-    async def file(self, entry: Entry, order: Order[int], seen: int | None) -> Answer[int]:
+    async def file(self, entry: Entry, order: Order, seen: int | None) -> Answer:
         with self._shelf.lock:
             answer = self._file(entry, order, seen)
             live = self._shelf.live.get(entry.page_id)
@@ -122,7 +122,7 @@ class LocalIndex(Index):
                 self._claimed[entry.page_id] = live
             return answer
 
-    def _file(self, entry: Entry, order: Order[int], seen: int | None) -> Answer[int]:
+    def _file(self, entry: Entry, order: Order, seen: int | None) -> Answer:
         shelf = self._shelf
         filed = shelf.find(entry.page_id)
         state, unchanged = self._state(filed), filed is not None and filed.content == entry.content

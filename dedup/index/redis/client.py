@@ -3,9 +3,9 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import redis.asyncio as aioredis
@@ -37,6 +37,7 @@ COMMAND, PLACE = re.compile(r"the '([\w|]+)' command"), re.compile(r"([0-9a-f]{4
 FULL = "all numbers of this index are given out"
 #: What Redis says of a key that holds something else than an index does.
 DAMAGE = re.compile(r"WRONGTYPE|not an integer|attempt to |bad argument|too short")
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -67,13 +68,14 @@ async def deadline(seconds: float) -> AsyncIterator[None]:
 class Server:
     """A server at an address.  Nothing is connected before the first call."""
 
-    #: True if it may be set back, in part, to an earlier state, and is used all the same.
-    may_be_set_back = False
-
-    def __init__(self, address: str) -> None:
-        """Raises `SettingsError` for an address that can't be one."""
-        self._begin(address)
-        with self._well_formed():
+    def __init__(self, address: str, *, shown: str = "") -> None:
+        """Raises `SettingsError` for an address that can't be one; ``shown`` is what the user has called it."""
+        self.where = redact(shown or address)
+        self._texts = dict[str, bytes]()  # of scripts, by their SHA-1
+        self._claims, self._others = asyncio.Semaphore(CLAIMS), asyncio.Semaphore(OTHERS)
+        self._answered = 0.0  # when a turn last ended well
+        self._silent, self._trouble = 0.0, ""  # when one has shown that nobody answers, and why
+        with self._well_formed(shown or address):
             self._pool = pool_of(address, Retry(ExponentialBackoff(cap=0.5, base=0.05), 2))
             database = "" if address.startswith("unix:") else urlsplit(address).path.strip("/")
         if database and not database.isdecimal():  # the client would take the database 0
@@ -83,16 +85,9 @@ class Server:
         scripts = [self._scripts[verb] for verb in TRIPS]
         self._trips = Trips(scripts, self._pool.make_connection, lambda: deadline(DEADLINE))
 
-    def _begin(self, address: str) -> None:
-        """Makes what one server and a cluster have alike."""
-        self.where = redact(address)
-        self._texts = dict[str, bytes]()  # of scripts, by their SHA-1
-        self._claims, self._others = asyncio.Semaphore(CLAIMS), asyncio.Semaphore(OTHERS)
-        self._answered = 0.0  # when a turn last ended well
-        self._silent, self._trouble = 0.0, ""  # when one has shown that nobody answers, and why
-
+    @staticmethod
     @contextmanager
-    def _well_formed(self) -> Iterator[None]:
+    def _well_formed(address: str) -> Iterator[None]:
         """Raises `SettingsError` for an address that can't be read."""
         try:
             yield
@@ -100,7 +95,7 @@ class Server:
             if isinstance(error, DedupError):
                 raise
             refusal = SETTINGS["index"].refusal
-            raise refusal(self.where, "which is malformed or has an unknown option") from None
+            raise refusal(redact(address), "which is malformed or has an unknown option") from None
 
     def script(self, text: bytes) -> Any:
         """Returns a script that can be called."""
@@ -132,15 +127,18 @@ class Server:
     async def run(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
         """Runs a script, and returns its answer; claims share trips.
 
-        A script that the server has forgotten is loaded again; after a lost connection it is called again, and so it is
-        once if the server has become a replica: the address may lead to another master by now.
+        A script that the server has forgotten is loaded again, and after a lost connection it is called again.
         """
         with self.errors():
-            try:
-                return await self._run(verb, keys, arguments)
-            except exceptions.ReadOnlyError:
-                await self.disconnect()
-                return await self._run(verb, keys, arguments)
+            return await self._again(lambda: self._run(verb, keys, arguments))
+
+    async def _again(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Makes a call; again if the server has become a replica: the address may lead to another master by now."""
+        try:
+            return await attempt()
+        except exceptions.ReadOnlyError:
+            await self.disconnect()
+            return await attempt()
 
     async def _run(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
         if verb in TRIPS:
@@ -157,48 +155,48 @@ class Server:
     async def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Returns the texts at some keys, read on the trips of claims."""
         with self.errors():
-            answer = list(await self._trips.ask(b"MGET", *keys))
+            answer = list(await self._again(lambda: self._trips.ask(b"MGET", *keys)))
             if len(answer) != len(keys) or not all(isinstance(text, bytes | None) for text in answer):
                 raise ValueError("an answer to another question")
             return answer
 
     async def ask(self, commands: Iterable[Sequence[Any]], *, together: bool = False) -> list[Any]:
         """Returns the answers to commands, None where a key is of another type; all of one moment if ``together``."""
+        asked = list(commands)
         with self.errors():
-            async with self.client.pipeline(transaction=together) as pipeline:
-                for command in commands:
-                    pipeline.execute_command(*command)
-                answers = await pipeline.execute(raise_on_error=False)
-            for answer in answers:
-                if isinstance(answer, Exception) and "WRONGTYPE" not in str(answer):
-                    raise answer
+            return await self._again(lambda: self._ask(asked, together))
+
+    async def _ask(self, commands: Sequence[Sequence[Any]], together: bool) -> list[Any]:
+        async with self.client.pipeline(transaction=together) as pipeline:
+            for command in commands:
+                pipeline.execute_command(*command)
+            answers = await pipeline.execute(raise_on_error=False)
+        for answer in answers:
+            if isinstance(answer, Exception) and "WRONGTYPE" not in str(answer):
+                raise answer
         return [None if isinstance(answer, Exception) else answer for answer in answers]
 
     async def scan(self, start: bytes) -> AsyncIterator[list[bytes]]:
         """Yields the names of all keys that begin with ``start``, in batches; some may come twice."""
-        async for keys in self._scan(self.client, start):
-            yield keys
-
-    async def _scan(self, client: Any, start: bytes) -> AsyncIterator[list[bytes]]:
         pattern = re.sub(rb"([*?\[\]\\^-])", rb"\\\1", start) + b"*"
         cursor = 0
+        with self.errors():
+            await self._again(self.client.ping)  # a cursor is of one server, so no later call is made again
         while True:
             with self.errors():
-                cursor, keys = await client.scan(cursor, match=pattern, count=SCAN)
+                cursor, keys = await self.client.scan(cursor, match=pattern, count=SCAN)
             yield keys
             if cursor == 0:
                 return
 
+    async def _says(self) -> dict[str, Any]:
+        async with deadline(DEADLINE):
+            return await said_by(self.client, "server", "memory", "persistence", "replication")
+
     async def check(self) -> dict[str, Any]:
         """Returns what the server says of itself; raises `IndexMismatchError` if it may lose parts of an index."""
         with self.errors():
-            async with deadline(DEADLINE):
-                info = await said_by(self.client, "server", "memory", "persistence", "replication")
-        self.accept(info)
-        return info
-
-    def accept(self, info: Mapping[str, Any]) -> None:
-        """Raises `IndexMismatchError` if a server that says this of itself may lose parts of an index."""
+            info = await self._again(self._says)
         version = str(info.get("redis_version", "6.2"))
         if tuple(int(part) for part in version.split(".")[:2]) < (6, 2):
             raise IndexMismatchError(f"{self.where} is Redis {version}; 6.2 or newer is needed")
@@ -208,6 +206,7 @@ class Server:
                 f"{self.where} has maxmemory-policy {policy!r}, under which Redis silently drops parts of an "
                 "index; set it to 'noeviction' (CONFIG SET maxmemory-policy noeviction)"
             )
+        return info
 
     @contextmanager
     def errors(self) -> Iterator[None]:

@@ -19,6 +19,7 @@ import logging
 import math
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -77,10 +78,12 @@ class _Shared:
 class SharedHosts(Hosts):
     """The tables of hosts, by name, as one run has them."""
 
-    def __init__(self, sketcher: Sketcher, settings: IndexSettings, session: Session) -> None:
+    def __init__(
+        self, sketcher: Sketcher, settings: IndexSettings, session: Callable[[str], Session]
+    ) -> None:
+        """``session`` tells where the table of a host is stored."""
         super().__init__(sketcher, settings)
         self._session = session
-        self._keys = session.keys
         self._shared: dict[str, _Shared] = {}
         self._due: dict[str, None] = {}  # hosts to be written now, in this order
         self._grown = asyncio.Event()
@@ -93,7 +96,8 @@ class SharedHosts(Hosts):
     def start(self) -> None:
         """Has tables written from now on."""
         self._closing = False
-        self._writer = asyncio.create_task(self._keep_writing())
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._keep_writing())
 
     async def close(self) -> None:
         """Writes what was learned, for the last time."""
@@ -114,10 +118,13 @@ class SharedHosts(Hosts):
             for name in dict.fromkeys(map(host, urls))
             if self._about(name).read <= stale or not self.table(name).is_known
         ]
-        if old:
-            versions = [self._about(name).version for name in old]
-            found = await self._session.server.values([*map(self._keys.host, old)])
-            for name, octets, version in zip(old, found, versions, strict=True):
+        where = defaultdict[Session, list[str]](list)
+        for name in old:
+            where[self._session(name)].append(name)
+        for session, names in where.items():
+            versions = [self._about(name).version for name in names]
+            found = await session.server.values([*map(session.keys.host, names)])
+            for name, octets, version in zip(names, found, versions, strict=True):
                 # A table that is being written, or was written or read meanwhile, is known better.
                 if name != self._writing and version == self._about(name).version:
                     self._take_over(name, octets)
@@ -186,14 +193,13 @@ class SharedHosts(Hosts):
 
     async def _write(self, name: str) -> None:
         """Writes a table; if others write it all the time, it is left for the next time."""
-        shared, key = self._about(name), self._keys.host(name)
+        shared, session = self._about(name), self._session(name)
+        keys, key = session.keys, session.keys.host(name)
         for _ in range(ATTEMPTS if shared.changes else 0):
             shared.tried = os.urandom(VERSION), len(shared.changes)
             version, octets = shared.tried[0], pack_table(shared.tried[0], name, self.table(name))
-            arguments = [self._keys.tables, key[len(self._keys.tables) :], shared.version, version]
-            (stored,) = await self._session.call(
-                "learn", [self._keys.hosts, key], [*arguments, MAX_TABLES, octets]
-            )
+            arguments = [keys.tables, key[len(keys.tables) :], shared.version, version]
+            (stored,) = await session.call("learn", [keys.hosts, key], [*arguments, MAX_TABLES, octets])
             self._take_over(name, stored)
             if shared.version == version:
                 break

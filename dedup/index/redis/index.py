@@ -1,200 +1,114 @@
 """The shared index, in Redis or Valkey >= 6.2: one Lua script per verb.
 
-A claim takes a script that looks, which also files a page that nothing is like; and unless the page is equal to one that is kept,
-one that files.  Neither knows the rule of the verdict: what lies between, the crawler weighs (see `dedup.index.claiming`).
-
 The keys are described in `dedup.index.redis.keys`.  Redis needs maxmemory-policy noeviction, else it
 drops parts of the tables without a word; it should have appendonly on, else a crash loses the index.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
-from hashlib import sha1
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from dedup.errors import IndexCorruptError
+from dedup.errors import IndexCorruptError, IndexMismatchError
+from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.plans import Plan
-from dedup.fingerprint.shingles import Hashes
-from dedup.index.claiming import Answer, Candidates, claim
+from dedup.index.batching import Confirmations
+from dedup.index.claiming import claim
+from dedup.index.contract import Index
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
-from dedup.index.redis.buckets import MIN_BITS, Buckets, bucket_bits, groups, numbers_in, numbers_of, packed
-from dedup.index.redis.client import CLAIMS, Server
-from dedup.index.redis.copies import Copies
+from dedup.index.redis.buckets import MIN_BITS, Buckets, bucket_bits, numbers_of
+from dedup.index.redis.claims import Claims
+from dedup.index.redis.client import Server
+from dedup.index.redis.clustered import ClusterServer
+from dedup.index.redis.hosts import SharedHosts
 from dedup.index.redis.keys import Keys
-from dedup.index.redis.pages import Pages
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import bits_of, pack, whole
-from dedup.index.redis.shared import SharedIndex
-from dedup.index.redis.survey import RedisSurvey
+from dedup.index.redis.releases import Releases
+from dedup.index.redis.session import Session
+from dedup.index.redis.survey import RedisSurvey, read_header
 from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
-from dedup.index.weighing import Order
-from dedup.latest import Latest
 
 #: Changes whenever its keys would be read differently.
 FORMAT = 6
 
-#: The marks by which a look says whether a page is done; None if it casts no shadow.
-MARKS = {ord("d"): True, ord("p"): False, ord("-"): None}
 #: Pages that one call of a script confirms, or tells the states of; and that one adds, or takes out, in .5 ms of the server's time.
 PAGES, CHANGED = 500, 50
 
 
-class RedisIndex(SharedIndex):
-    """`redis://`, `rediss://` and `unix://`: shared by any number of crawlers."""
+class RedisIndex(Index):
+    """An index that any number of crawlers share; all they share is stored, but for what one has claimed itself."""
 
     format = FORMAT
-    reads_many = True
+    is_shared = reads_many = True
+    hosts: SharedHosts | None
 
     def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
-        self._server = Server(address)
+        super().__init__(detector, **options)
+        self._server = ClusterServer(address, namespace) if "+cluster:" in address else Server(address)
         self._keys = Keys(namespace)
-        self._copies = Copies(self._server, detector.radius)
-        self._pages = Pages(self._server, self._keys, detector.sketcher)
-        # Pages that are being filed here, with 0, and that were filed last, with their numbers, by digests of their records.
-        self._filing = Latest[str, tuple[int, Entry]](2 * CLAIMS)
-        super().__init__(self._server, self._keys, namespace, detector, **options)
+        self._session = Session(self._server, self._keys, namespace, self.run, self.settings.lease)
+        self._confirmations = Confirmations(self._write)
+        self._claims = Claims(detector, self._session, self._confirmations)
+        self._releases = Releases(self._release_claim)  # claims to be released as soon as there is an answer
+        if self.hosts is not None:
+            self.hosts = SharedHosts(detector.sketcher, self.settings, lambda _: self._session)
 
-    def _made_up(self) -> dict[str, str]:
+    @property
+    def where(self) -> str:
+        return self._session.where
+
+    async def _open(self) -> None:
         bits = bucket_bits(self.plan, self.settings.expected_pages)
-        return {"bucket_bits": str(bits), "created": uuid4().hex}
-
-    def _lay_out(self, header: Mapping[str, str]) -> None:
-        self._buckets = self._spread(header, self.plan)
-        self._asked = lru_cache(CLAIMS)(self._ask)  # both scripts of a claim are asked the same
+        made_up = {"bucket_bits": str(bits), "created": uuid4().hex}  # the latter tells it from all others
+        stored = await self._session.open(self.parameters.texts | made_up)
+        self.parameters = self._adopt(stored)
+        self._buckets = self._spread(stored, self.plan)
+        self._claims.lay_out(self._buckets, self.hosts)
+        await self._session.begin(self._releases.make_all)
+        if self.hosts is not None:
+            self.hosts.start()
 
     def _spread(self, header: Mapping[str, str], plan: Plan) -> Buckets:
         return Buckets(self._keys, plan, bits_of(header, MIN_BITS, self.where), header.get("created", ""))
 
-    async def _judge(self, entry: Entry, page: Fingerprint) -> Verdict:
-        return await claim(self, entry, page)
+    async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
+        self._session.check()
+        async with self._server.turn(claiming=True):
+            unknown = await self._releases.forget(entry.page_id)
+            try:
+                return await claim(self._claims, entry, page)
+            except BaseException as error:
+                is_answer = isinstance(error, IndexMismatchError | IndexCorruptError)
+                if unknown or not (is_answer or self._claims.has(entry.page_id)):
+                    self._releases.add(entry.page_id)
+                raise
 
-    async def look(self, entry: Entry) -> Candidates:
-        keys, arguments = self._asked(entry)
-        answer = await self._session.call(
-            "look", keys, (*arguments, self.plan.flipped, self._buckets.bucket_bits)
-        )
-        match answer:
-            case [
-                int(last),
-                bytes(own),
-                int(more),
-                bytes(equal),
-                bytes(marks),
-                bytes(alike),
-                list(rare),
-                *near,
-            ]:
-                numbers, others = numbers_in(equal), [*map(numbers_in, rare)]
-                done, is_crowded = _done(numbers, marks), bool(more)
-            case _:
-                raise self._session.no_answer()
-        looked = Candidates(last, self._state(own), numbers, numbers_in(alike), others, (), is_crowded, done)
-        match near:
-            case [b"filed", int(number)]:
-                self._note(entry.page_id, number)
-                self._pages.put(number, entry)
-                return looked._replace(is_filed=True)
-            case [b"copy", bytes(record)]:
-                self._pages.hold(numbers[-1], record)
-                return looked
-            case [b"many", bytes(names), bytes(sizes)]:
-                found, is_all = await self._copies.near(
-                    names.split(b"\n"), numbers_in(sizes), last, entry.keys[-1], tables=len(keys) - 1
-                )
-                return looked._replace(near=groups(found), is_crowded=is_crowded or not is_all)
-            case [bytes(found), bytes(marks), *records]:
-                by_distance = [*groups(found)]
-                if marks:
-                    told = [*chain.from_iterable(by_distance)]
-                    for number, record in zip(told, records, strict=True):
-                        if record is not None:
-                            self._pages.hold(number, record)
-                    looked = looked._replace(done=done | _done(told, marks))
-                return looked._replace(near=by_distance)
-            case _:
-                raise self._session.no_answer()
-
-    async def read(self, numbers: Collection[int]) -> dict[int, Entry]:
-        return await self._pages.read(numbers)
-
-    async def sketches(self, numbers: Sequence[int]) -> tuple[list[int], Hashes]:
-        return await self._pages.sketches(numbers)
-
-    async def file(self, entry: Entry, order: Order[int], seen: int | None) -> Answer[int]:
-        """Files a page.  The script need not tell of those that are being filed here before it: it is weighed against them now."""
-        own = sha1(self._asked(entry)[1][2]).hexdigest()  # of its record
-        fresh = {name: one for name, (at, one) in self._filing.items() if not 0 < at <= (seen or 0)}
-        met = "".join(order.apart(fresh)) if fresh else ""
-        self._filing[own] = 0, entry
-        try:
-            return await self._file(entry, order, seen, met)
-        finally:
-            self._filing.pop(own, None)
-            if number := self._pending.get(entry.page_id):
-                self._filing[own] = number, entry
-
-    async def _file(self, entry: Entry, order: Order[int], seen: int | None, met: str) -> Answer[int]:
-        keys, arguments = self._asked(entry)
-        lists = map(packed, order[:3])
-        told = (*arguments, "" if seen is None else seen, *lists, int(order.is_all), met)
-        outdated = list[bytes]()
-        number: int | str = ""
-        while True:
-            match await self._session.call("file", (*keys, *outdated), (*told, number, len(outdated))):
-                case [b"same", int(known), int(own)]:
-                    if own:
-                        self._note(entry.page_id, own)
-                    return Answer("same", known=bool(known))
-                case [b"duplicate", int(of), int(done)]:
-                    return Answer("duplicate", of, bool(done))
-                case [b"new", int(known), int(own), int(replaced), int(near)]:
-                    self._note(entry.page_id, own)
-                    self._pages.put(own, entry)
-                    if replaced:
-                        earlier = await self._pages.read([replaced])
-                        self._replacing[entry.page_id] = earlier[replaced].page_id
-                    return Answer("new", known=bool(known), near=near or None)
-                case [b"later", int(last), *later]:
-                    return Answer("later", later=later, seen=last)
-                case [b"again"]:
-                    looked = await self.look(entry)
-                    if looked.is_filed:
-                        return Answer("new")
-                    found = chain(looked.equal, looked.alike, *looked.rare, *looked.near)
-                    later = [*dict.fromkeys(found)]
-                    return Answer("later", later=later, seen=looked.seen)
-                case [b"undecided"]:
-                    return Answer("undecided")
-                case [b"changed", int(number), bytes(record)]:
-                    was = self._pages.hold(number, record)
-                    outdated = [self._keys.released, *(place.bucket for place in self._buckets.places(was))]
-                case _:
-                    raise self._session.no_answer()
-
-    def _ask(self, entry: Entry) -> tuple[Sequence[bytes], Sequence[Any]]:
-        """Returns the buckets of a page, and what both scripts of a claim are told of it first."""
-        places = self._buckets.places(entry)
-        keys = b"".join(place.key for place in places)
-        buckets = [place.bucket for place in places]
-        return buckets, [self.detector.radius, self._keys.pages, pack(entry), keys]
+    async def _confirm(self, page_id: str) -> None:
+        if number := self._claims.pending.pop(page_id, None):
+            self._confirmations.add(page_id, number)
 
     async def _write(self, batch: dict[str, int]) -> None:
+        replacing = self._claims.replacing
         for some in batches(list(batch), PAGES):
             arguments = [self._keys.pages, bytes.fromhex(self.run), *(batch[page_id] for page_id in some)]
             filed = await self._session.call("confirm", [self._keys.released], arguments)
             if len(filed) != len(some):
                 raise self._session.no_answer()
             there = [page_id for page_id, is_filed in zip(some, filed, strict=True) if is_filed]
-            replaced = [self._replacing[page_id] for page_id in there if page_id in self._replacing]
+            replaced = [replacing[page_id] for page_id in there if page_id in replacing]
             await self._take_out(replaced, State.EARLIER)
             for page_id in some:
-                self._replacing.pop(page_id, None)
+                replacing.pop(page_id, None)
+
+    async def _release(self, page_id: str) -> None:
+        self._claims.replacing.pop(page_id, None)
+        if self._claims.pending.pop(page_id, None):
+            self._releases.add(page_id)
+        await self._releases.make(page_id)
 
     async def _release_claim(self, page_id: str) -> None:
         await self._server.settle()  # the claim itself may be under way
@@ -218,15 +132,8 @@ class RedisIndex(SharedIndex):
             hashes = b"".join(place.key for place in places)
             keys = [place.bucket for place in places]
             states = await self._session.call("state", keys, [self._keys.pages, hashes])
-            found += map(self._state, states)
+            found += map(self._session.state, states)
         return found
-
-    def _state(self, word: bytes) -> State:
-        """The state of a page in an answer.  Raises `IndexUnavailableError` if it is none."""
-        try:
-            return State(word.decode())
-        except ValueError:
-            raise self._session.no_answer() from None
 
     async def _find(self, page_id: str) -> Entry | None:
         return (await self._filed(page_id))[1]
@@ -259,7 +166,10 @@ class RedisIndex(SharedIndex):
         with self._server.errors():
             return int(given or 0) - int(released or 0)
 
-    def _survey(self, header: Mapping[str, str]) -> Survey:
+    async def survey(self) -> Survey | None:
+        header = await read_header(self._server, self._keys, self.where)
+        if not header:
+            return None
         parameters = self._adopt(header)
         reading = Reading(self._server, self._spread(header, parameters.plan))
         return RedisSurvey(self.where, parameters, header, reading)
@@ -295,6 +205,34 @@ class RedisIndex(SharedIndex):
         (count,) = await self._session.call(verb, keys, told)
         return int(count)
 
+    async def _leases(self, runs: Sequence[str]) -> list[float]:
+        return await self._session.leases(runs)
 
-def _done(numbers: Sequence[int], marks: bytes) -> dict[int, bool | None]:
-    return {number: MARKS[mark] for number, mark in zip(numbers, marks, strict=True)}
+    async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:
+        if self.hosts is not None:
+            self.hosts.merge(tables)
+            await self.hosts.flush()
+
+    async def _forget(self, page_ids: Sequence[str]) -> int:
+        await self._confirmations.flush()
+        for page_id in page_ids:
+            self._claims.pending.pop(page_id, None)
+            await self._releases.forget(page_id)
+        return await self._take_out(page_ids)
+
+    async def close(self, *, finished: bool = True) -> None:
+        if self._opened:
+            self._session.check_loop()
+        try:
+            if self._opened:
+                await self._session.stop()
+                await self._confirmations.close()
+                self._releases.add_all(self._claims.pending)
+                self._claims.pending.clear()
+                await self._releases.make_all()
+                if self.hosts is not None:
+                    await self.hosts.close()
+                await self._session.renew("finished" if finished else 0)
+        finally:
+            self._opened = False
+            await self._server.close()

@@ -1,6 +1,7 @@
 """The keys of an index in Redis, and which of them hold a page.
 
-Every key starts with ``shingleback:{NAMESPACE}:``; the braces put all of them into one slot of a cluster.
+Every key starts with ``shingleback:{NAMESPACE}:``; the braces put all of them into one slot of a cluster.  An index that is
+spread over several has ``shingleback:{NAMESPACE{PART}:`` in each (`dedup.index.redis.spread`).
 
 ==================  ==========  ====================================================================
 Key                 Type        What it holds
@@ -27,6 +28,7 @@ began               hash        run -> the last number given out when it began, 
 runs                sorted set  run -> when its lease ends, in ms of the server's clock, or, with a
                                 minus, the number that it took when it finished; of those, 1,000
                                 are remembered
+master              string      the node of a cluster that had all of these last
 ==================  ==========  ====================================================================
 """
 
@@ -35,6 +37,8 @@ import re
 
 #: No lease is longer than this, in ms: a run that has not renewed its own is dead then (see `dedup.index.lifecycle`).
 LEASE_MS = 60_000
+#: Parts of an index that is spread over a cluster, and masters that can share it.
+PARTS = 16
 #: Bytes of the digest that stands for a page id, or for a host.
 ID_OCTETS = 16
 #: The name of a page's record, after the prefix, and in it the number.
@@ -44,7 +48,7 @@ BUCKET = re.compile(rb"(?:i|t:(0|[1-9][0-9]{0,3})):(0|[1-9a-f][0-9a-f]{0,15})")
 #: Every kind of key, by its name after the prefix, and its type.
 KINDS = (
     (re.compile(rb"header|pending|began"), b"hash"),
-    (re.compile(rb"sequence|released"), b"string"),
+    (re.compile(rb"sequence|released|master"), b"string"),
     (re.compile(rb"runs|hosts"), b"zset"),
     (re.compile(rb"h:.{%d}" % ID_OCTETS, re.DOTALL), b"string"),
     (PAGE, b"string"),
@@ -64,10 +68,10 @@ class Keys:
 
     def __init__(self, namespace: str) -> None:
         self.prefix = self.start + f"{{{namespace}}}:".encode()
-        self.starts: tuple[bytes, ...] = (self.prefix,)  #: what the names of all keys of an index start with
         self.header = self.prefix + b"header"
         self.sequence = self.prefix + b"sequence"
         self.released = self.prefix + b"released"
+        self.master = self.prefix + b"master"
         self.pending = self.prefix + b"pending"
         self.began = self.prefix + b"began"
         self.runs = self.prefix + b"runs"

@@ -14,7 +14,7 @@ TRIPS = ("look", "file")
 #: record, the limits of a claim, and known.lua, which tells whether the index is still the one that was opened;
 #: tables.lua looks pages up and files them; bits.lua compares simhashes.
 VERBS = {
-    "open": (),
+    **dict.fromkeys(("open", "lead"), ()),
     **dict.fromkeys(("renew", "learn"), ("layout", "known")),
     **dict.fromkeys(
         ("confirm", "release", "state", "add", "forget"), ("layout", "limits", "known", "tables")

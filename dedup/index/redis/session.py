@@ -10,6 +10,7 @@ from typing import Any
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index.batching import end
+from dedup.index.lifecycle import State
 from dedup.index.redis.client import Server
 from dedup.index.redis.keys import LEASE_MS, Keys
 from dedup.index.redis.record import header_digest
@@ -108,12 +109,8 @@ class Session:
         while not self._ending:
             await asyncio.sleep(self._lease / 1000 / RENEWALS)
             for work in (self.watch, lambda: self.renew(self._lease), also):
-                try:
+                with suppress(DedupError):
                     await work()
-                except IndexMismatchError as error:  # a cluster's claims would not notice it
-                    self._refusal = error
-                except DedupError:
-                    pass
 
     async def watch(self) -> None:
         """Notices a policy that was changed in mid-run; every call is refused for as long as it lasts."""
@@ -148,11 +145,17 @@ class Session:
                     f"out {max(last, 0):,} numbers and had given out {self._seen:,}; start the crawl anew to go on with it"
                 )
             case [echo, int(last), *answer] if echo == nonce:
-                if not self.server.may_be_set_back:
-                    self._seen = max(self._seen, last)
+                self._seen = max(self._seen, last)
                 return answer
         await self.server.disconnect()  # whatever else is on its way belongs to no question
         raise self.no_answer()
+
+    def state(self, word: bytes) -> State:
+        """Returns the state of a page in an answer.  Raises `IndexUnavailableError` if it is none."""
+        try:
+            return State(word.decode())
+        except ValueError:
+            raise self.no_answer() from None
 
     def check(self) -> None:
         """Raises what stands in the way of any call."""

@@ -1,15 +1,13 @@
 """The survey of an index in Redis, taken while crawls may be using it."""
 
-from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping
-from typing import NamedTuple
 
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index.parameters import Parameters
 from dedup.index.redis.buckets import ENTRY
+from dedup.index.redis.check import Check
 from dedup.index.redis.client import Server
 from dedup.index.redis.hosts import unpack_table
-from dedup.index.redis.invariants import Invariants
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import whole
@@ -21,82 +19,33 @@ from dedup.printing import octets as shown
 SAMPLE = 30
 
 
-class Sample(NamedTuple):
-    """A page whose memory is measured."""
-
-    record: bytes  #: key
-    buckets: list[bytes]  #: the keys of those in which it is
-    size: str  #: the command that tells how large a bucket is
-    unit: int  #: how much of that is one page's
-
-
 async def read_header(server: Server, keys: Keys, where: str) -> dict[str, str]:
     """Returns the fields of the header; none if there is no key of an index."""
     found, is_there = await server.ask([("HGETALL", keys.header), ("EXISTS", keys.header)])
     if is_there and not found:
         raise IndexMismatchError(f"{shown(keys.header)} in {where} is not the header of an index")
-    for start in keys.starts if not found else ():
-        async for some in server.scan(start):
+    if not found:
+        async for some in server.scan(keys.prefix):
             if some:
                 raise IndexCorruptError(
-                    f"the index {where} is damaged: it has keys, but no header, so that nobody knows what they "
-                    f"were built with; restore a backup, or delete every key that starts with {shown(start)}"
+                    f"the index {where} is damaged: it has keys, but no header, so that nobody knows what they were "
+                    f"built with; restore a backup, or delete every key that starts with {shown(keys.prefix)}"
                 )
     return {
         str(name, "utf-8", "replace"): str(value, "utf-8", "replace") for name, value in (found or {}).items()
     }
 
 
-class SharedSurvey(Survey):
-    """What one namespace holds, on a server or a cluster."""
-
-    def __init__(
-        self, where: str, parameters: Parameters, header: Mapping[str, str], server: Server, keys: Keys
-    ) -> None:
-        super().__init__(where, parameters, header)
-        self._server = server
-        self._keys = keys
-
-    async def hosts(self) -> AsyncIterator[KnownHost]:
-        async for keys in self._server.scan(self._keys.tables):
-            for octets in filter(None, await self._server.ask([("GET", key) for key in keys])):
-                try:
-                    yield KnownHost(*unpack_table(octets))
-                except ValueError:
-                    yield KnownHost("", None)
-
-    async def stored(self) -> tuple[int | None, str]:
-        pages, some = await self._sample(SAMPLE)
-        octets = 0.0
-        for sample in some:
-            usage = [("MEMORY USAGE", key) for key in (sample.record, *sample.buckets)]
-            sizes = [(sample.size, bucket) for bucket in sample.buckets]
-            try:
-                own, *answers = (answer or 0 for answer in await self._server.ask([*usage, *sizes]))
-            except IndexUnavailableError:  # this user may not ask for it
-                return None, ""
-            shared = zip(answers[: len(sizes)], answers[len(sizes) :], strict=True)
-            octets += own + sum(size * sample.unit / full for size, full in shared if full)
-        if not some:
-            return None, ""
-        return round(pages * octets / len(some)), f"MEMORY USAGE of {len(some)} pages, and what they share"
-
-    @abstractmethod
-    async def _sample(self, most: int) -> tuple[int, list[Sample]]:
-        """Returns how many pages there are, and a sample of about this many."""
-
-    async def close(self) -> None:
-        """The connections are the index's, which closes them."""
-
-
-class RedisSurvey(SharedSurvey):
+class RedisSurvey(Survey):
     """What one namespace holds."""
 
     def __init__(
         self, where: str, parameters: Parameters, header: Mapping[str, str], reading: Reading
     ) -> None:
-        super().__init__(where, parameters, header, reading.server, reading.keys)
+        super().__init__(where, parameters, header)
         self._reading = reading
+        self._server = reading.server
+        self._keys = reading.keys
 
     async def count(self) -> int:
         given, released = await self._reading.counters() or (0, 0)
@@ -118,14 +67,36 @@ class RedisSurvey(SharedSurvey):
                 yield self.readable(entry, state_outside(done_by, claimed_by, alive))
 
     def findings(self) -> AsyncIterator[Finding]:
-        return Invariants(self._reading, self.parameters, self.header).findings()
+        return Check(self._reading, self.parameters, self.header).findings()
 
-    async def _sample(self, most: int) -> tuple[int, list[Sample]]:
+    async def hosts(self) -> AsyncIterator[KnownHost]:
+        async for keys in self._server.scan(self._keys.tables):
+            for octets in filter(None, await self._server.ask([("GET", key) for key in keys])):
+                try:
+                    yield KnownHost(*unpack_table(octets))
+                except ValueError:
+                    yield KnownHost("", None)
+
+    async def stored(self) -> tuple[int | None, str]:
         numbers = await self._reading.numbers()
-        some = numbers[:: max(1, len(numbers) // most)].tolist()
-        samples = []
+        some = numbers[:: max(1, len(numbers) // SAMPLE)].tolist()
+        octets, read = 0.0, 0
         for number, record in zip(some, await self._reading.records(some) if some else [], strict=True):
-            if entry := whole(record or b""):
-                buckets = [place.bucket for place in self._reading.buckets.places(entry)]
-                samples.append(Sample(self._keys.page(number), buckets, "STRLEN", ENTRY.itemsize))
-        return len(numbers), samples
+            if (entry := whole(record or b"")) is None:
+                continue
+            buckets = [place.bucket for place in self._reading.buckets.places(entry)]
+            usage = [("MEMORY USAGE", key) for key in (self._keys.page(number), *buckets)]
+            sizes = [("STRLEN", bucket) for bucket in buckets]
+            try:
+                own, *answers = (answer or 0 for answer in await self._server.ask([*usage, *sizes]))
+            except IndexUnavailableError:  # this user may not ask for it
+                return None, ""
+            shared = zip(answers[: len(sizes)], answers[len(sizes) :], strict=True)
+            octets += own + sum(size * ENTRY.itemsize / full for size, full in shared if full)
+            read += 1
+        if not read:
+            return None, ""
+        return round(len(numbers) * octets / read), f"MEMORY USAGE of {read} pages, and what they share"
+
+    async def close(self) -> None:
+        """The connections are the index's, which closes them."""

@@ -19,7 +19,6 @@ from dedup.filter import Outcome
 from dedup.filter.stats import count
 from dedup.latest import Latest
 from dedup.links import Link, Links
-from dedup.links.memory import Memory
 from dedup.links.state import read_state, write_state
 from dedup.page.links import targets
 from dedup.page.urls import digest
@@ -28,8 +27,7 @@ from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import Parked, lead_on, outcome_of
 from dedup.scrapy.links.parked import ParkedLog
 from dedup.scrapy.links.waiting import leave_parked, take_parked
-from dedup.scrapy.places import state_of
-from dedup.scrapy.settings import namespace_of, read_group, weighs_links
+from dedup.scrapy.settings import read_group, weighs_links
 from dedup.scrapy.signals import logger_for, refuse
 from dedup.scrapy.slot import Slot
 from dedup.settings import LinkSettings
@@ -40,16 +38,14 @@ FOUND_ON, FOUND_ON_KEPT = "dedup_found_on", "dedup_found_on_kept"
 AGAIN = "dedup_again"
 #: In the meta of a request that has waited, until its page is judged.
 WAITED = "dedup_waited"
-#: In the meta of a request: what was added to its priority.
-PRIORITY = "dedup_priority"
 #: In the meta of a request: False if the callback is not to run on its page if that is a near-duplicate.
 HARVEST = "dedup_harvest"
 #: Requests with these keys in their meta are never parked: what they ask for is under way.
 UNDER_WAY = ("redirect_times", "retry_times", "dedup_dropped")
 #: Files in the JOBDIR: what was learnt, and the requests that wait.
 STATE, WAITING = "dedup.links.json", "dedup.parked"
-#: Short pages that are remembered word for word.
-MAX_SHORT = 100_000
+#: Short pages that are remembered word for word, and URLs that were met.
+MAX_SHORT, MAX_MET = 100_000, 200_000
 
 
 class LinksMiddleware(Component):
@@ -72,8 +68,10 @@ class LinksMiddleware(Component):
             refuse(self.crawler, error)
             return
         self.options = options
-        self.links = Links(**vars(options))
-        self._offered = Memory()  # the URLs of requests, and of links on pages that were harvested
+        self.links = Links()
+        self._offered = Latest[int, None](
+            MAX_MET
+        )  # the URLs of requests, and of links on pages that were harvested
         self._short = Latest[int, None](MAX_SHORT)  # digests of short pages
         self._repeats: WeakSet[Response] = WeakSet()  # short pages that were met before
         self._came_back: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # judged, but not yet parsed
@@ -84,63 +82,46 @@ class LinksMiddleware(Component):
 
     # --- Requests
 
-    def process_request(self, request: Request) -> Request | None:
+    def process_request(self, request: Request) -> None:
         """Lets a request go, or raises `Parked`."""
         if self.options is None or request not in self._scheduled or not is_asked_about(request):
-            return None
-        came_back = request.meta.pop(AGAIN, False)
-        if came_back:
+            return
+        if request.meta.pop(AGAIN, False):
             request.dont_filter = False
         if any(key in request.meta for key in UNDER_WAY):
-            return None
+            return
         link = link_of(request)
         if link.found_on and not request.dont_filter:
-            if (lower := self._lower(request, link, came_back)) is not None:
-                return lower
             self._decide(request, link)
         self.links.note(link)
-        return None
-
-    def _lower(self, request: Request, link: Link, came_back: bool) -> Request | None:
-        """Returns the request with a lower priority, if it is worth less than when it was scheduled."""
-        given = request.meta.get(PRIORITY)
-        if given is None or came_back or (now := self.links.priority(link.url)) >= given:
-            return None
-        request.meta[PRIORITY] = now
-        return again(request, priority=request.priority + now - given)
 
     def _decide(self, request: Request, link: Link) -> None:
         assert self.options is not None
-        if self.options.follow == "all" and not link.on_kept:
-            return
-        if (doubt := self.links.doubt(link)) is None:
+        if self.options.follow == "all" or (doubt := self.links.doubt(link)) is None:
             return
         depth = request.meta.get("depth", 0)
         if not self._log.park(link, doubt, depth if type(depth) is int else 0):
             return
-        self.links.park(link, doubt)
-        count(self.crawler.stats, "links/parked", "kept" if link.on_kept else "duplicate")
-        new = f"{doubt.judged - doubt.new} of {doubt.judged} in {inert(doubt.group)} were near-duplicates"
+        self.links.park(link)
+        count(self.crawler.stats, "links/parked")
+        new = f"{doubt.judged - doubt.new} of {doubt.judged} in {inert(doubt.folder)} were near-duplicates"
         raise Parked(inert(link.url), f"{new}, {doubt.sampled} of {doubt.parked} parked sampled")
 
     def found(self, request: Request, response: Response) -> None:
-        """Notes where a request was found that a callback has made, and sets its priority."""
+        """Notes where a request was found that a callback has made."""
         if self.options is None:
             return
         assert response.request is not None
-        on_kept = self.options.follow == "never" or not self._is_like_a_duplicate(response)
+        on_kept = not self._is_like_a_duplicate(response)
         request.meta[FOUND_ON], request.meta[FOUND_ON_KEPT] = _asked_url(response.request), on_kept
         if request.dont_filter or not is_asked_about(request):
             return
         link = link_of(request)
-        self._offered.add((digest(link.url),))
+        self._offered[digest(link.url)] = None
         if link.url in self.links.parking and self.links.doubt(link) is None:
             # Else the filter of duplicate requests would take it for done.
             self.links.parking.remove(link.url)
             request.meta[AGAIN] = request.meta[WAITED] = request.dont_filter = True
-        if self.options.priority:
-            request.meta[PRIORITY] = added = self.links.priority(link.url)
-            request.priority += added
 
     def _is_like_a_duplicate(self, response: Response) -> bool:
         """Returns whether a page has brought nothing new: its links are weighed."""
@@ -156,15 +137,14 @@ class LinksMiddleware(Component):
         if self.options is None or record["action"] == "mark":
             return
         if record["action"] == "nofollow":
-            if self.options.follow != "never":
-                self._follow(record["links"])
+            self._follow(record["links"])
             return
         if self._is_harvested(request, response):
             lead_on(response)
             count(self.crawler.stats, "links/harvested")
             self._follow(record["links"])
         else:
-            self._learn(request, new=False, of=record["duplicate_of"])
+            self._learn(request, new=False)
 
     def _follow(self, links: int) -> None:
         """The links of a near-duplicate are followed after all, as far as they are worth it."""
@@ -172,15 +152,14 @@ class LinksMiddleware(Component):
         self.crawler.stats.inc_value("dedup/links/weighed", links)
 
     def _is_harvested(self, request: Request, response: Response) -> bool:
-        assert self.options is not None
-        if self.options.follow == "never" or request.meta.get(HARVEST) is False:
+        if request.meta.get(HARVEST) is False:
             return False
         if not isinstance(response, HtmlResponse):
             return True
         if (found := targets(response.selector.root, response.url)) is None:
             return True
         unseen = [key for key in map(digest, found) if key not in self._offered]
-        self._offered.add(unseen)
+        self._offered |= dict.fromkeys(unseen)
         return bool(unseen)
 
     def process_response(self, request: Request, response: Response) -> Response:
@@ -189,7 +168,7 @@ class LinksMiddleware(Component):
             new = self._is_new(outcome)
             if new is False and outcome.verdict.status == "unjudged":
                 self._repeats.add(response)
-            self._learn(request, new=new, of=outcome.verdict.of or "")
+            self._learn(request, new=new)
         return response
 
     def _is_new(self, outcome: Outcome) -> bool | None:
@@ -204,11 +183,11 @@ class LinksMiddleware(Component):
         self._short[words] = None
         return False if known else None
 
-    def _learn(self, request: Request, *, new: bool | None, of: str) -> None:
+    def _learn(self, request: Request, *, new: bool | None) -> None:
         url = _asked_url(request)
         if request.meta.pop(WAITED, False):
             self._came_back[request] = url
-        self._give_back(self.links.learn(url, new=new, of=of))
+        self._give_back(self.links.learn(url, new=new))
 
     def _left(self, request: Request) -> None:
         """The engine is done with a request.  Until then, a crash would lose what its page links to."""
@@ -231,7 +210,7 @@ class LinksMiddleware(Component):
     # --- The end
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
-        """Tells what is still parked, and leaves what was learnt to the commands and to a job that goes on."""
+        """Tells what is still parked, and leaves what was learnt to a job that goes on."""
         options, self.options = self.options, None
         if options is None:
             return
@@ -242,12 +221,8 @@ class LinksMiddleware(Component):
             where = self._log.path or "no file, since DEDUP_PARKED is empty"
             text = "%s links were not downloaded, since they promised little new content; they are in %s"
             self._logger.info(text, f"{waiting:,}", where)
-        folder = self.crawler.settings.get("JOBDIR")
-        namespace = namespace_of(self.crawler.settings, spider.name)
-        for path in (state_of(namespace), Path(folder, STATE) if folder else None):
-            if path is not None:
-                write_state(path, self.links)
-        if folder:
+        if folder := self.crawler.settings.get("JOBDIR"):
+            write_state(Path(folder, STATE), self.links)
             leave_parked(Path(folder, WAITING), self.links, spider)
 
 

@@ -45,7 +45,6 @@ class ParkedLog(DropLog):
             "time": now(),
             "url": link.url,
             "found_on": strip_user(link.found_on),
-            "found_on_kept": link.on_kept,
             "depth": depth,
             **doubt._asdict(),
         }

@@ -21,10 +21,9 @@ def leave_parked(path: Path, links: Links, spider: Spider) -> None:
     lost = 0
     try:
         with path.open("wb") as file:
-            for name, lot, link in links.parking.all_links():
+            for link in links.parking.all_links():
                 try:
-                    request = link.origin.to_dict(spider=spider)
-                    line = pickle.dumps((name, lot.names, link.found_on, link.on_kept, request))
+                    line = pickle.dumps((link.found_on, link.origin.to_dict(spider=spider)))
                 except Exception:  # noqa: BLE001 (pickle raises anything)
                     lost += 1
                     continue
@@ -41,10 +40,9 @@ def take_parked(path: Path, links: Links, spider: Spider) -> None:
     try:
         with path.open("rb") as file:
             while True:
-                name, names, found_on, on_kept, values = pickle.load(file)
+                found_on, values = pickle.load(file)
                 request = request_from_dict(values, spider=spider)
-                link = Link(request.url.partition("#")[0], found_on, on_kept, request)
-                links.parking.add(name, link, names, 0.0, on_host=name.startswith("?"))
+                links.park(Link(request.url.partition("#")[0], found_on, origin=request))
     except (EOFError, FileNotFoundError):
         pass
     except Exception as error:  # noqa: BLE001 (a damaged file may raise anything)

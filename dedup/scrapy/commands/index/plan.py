@@ -18,6 +18,7 @@ from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import BLOCKS, EXACT, REDIS_BYTES, Plan
 from dedup.index.redis.buckets import MAX_READ, bucket_bits
+from dedup.index.redis.keys import PARTS
 from dedup.printing import inert
 from dedup.scrapy.commands.terminal import print_table
 from dedup.scrapy.crowds import CROWDS
@@ -45,12 +46,9 @@ REDIS_FILES = 3
 #:   to 50,000 pages, and then the filter's memory when it is full; a thousand tables of hosts are reckoned.
 #: * "shards" has bytes of Redis until a crawl by many workers has ended: a link that was handed over, and, with
 #:   DEDUP_HEIR = "rest", one that waits (packed, 154 bytes) and one that is done.
-#: * "cluster" is how many times as much a Redis Cluster takes as one server.
 #: * "recall" is that of simhash by its distance, on the worse of two sites (docs/quality.md, "Every default").
 COSTS: dict[str, dict[str, float]] = json.loads(Path(__file__).with_name("costs.json").read_text("ascii"))
-FILE, REDIS, SHARDS, CLUSTER, CRAWLER = (
-    COSTS[name] for name in ("file", "redis", "shards", "cluster", "crawler")
-)
+FILE, REDIS, SHARDS, CRAWLER = (COSTS[name] for name in ("file", "redis", "shards", "crawler"))
 RECALL = {int(k): recall for k, recall in COSTS["recall"].items()}
 NO_RECALL = "which finds pages that are nearly equal, and plans for no recall; take minhash or simhash"
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -101,7 +99,7 @@ def in_redis(plan: Plan, pages: float) -> Needs:
     return Needs(plan.size, pages * memory, pages * disk, looked, claim)
 
 
-def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace) -> int:
+def print_plan(detector: Detector, tables: int | None, scope: str, opts: argparse.Namespace) -> int:
     """Prints what a file and Redis would take, and returns the exit status.  Raises `SettingsError`."""
     pages = _read("pages", Number(1.0, MOST_PLANNED), opts.pages)
     rate = _read("rate", Number(0.0, 1e6), opts.rate or "10")
@@ -112,8 +110,7 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
     plan = detector.plan(math.ceil(pages), tables, in_memory=True)
     stores = {"file": in_file(plan, pages), "Redis": in_redis(plan, pages)}
     machines = {name: math.ceil(needs.memory / (FULL * machine)) for name, needs in stores.items()}
-    if is_cluster := machines["Redis"] > 1:
-        machines["Redis"] = math.ceil(CLUSTER["memory"] * stores["Redis"].memory / (FULL * machine))
+    is_held = machines["Redis"] <= (1 if scope == "all" else PARTS)
     ((name, value),) = detector.finder.parameters.items()
     print(f"{pages:,.0f} pages by {detector.method}, {name} = {value}\n")
     each = stores.values()
@@ -123,7 +120,7 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
         [*(decimal(int(needs.disk)) for needs in each), "of disk"],
         [
             "1" if machines["file"] == 1 else "none",
-            f"{machines['Redis']:,}",
+            f"{machines['Redis']:,}" if is_held else "none",
             f"machines of {decimal(int(machine))}, {FULL:.0%} full",
         ],
         [*(f"{needs.looked:,.0f}" for needs in each), "pages looked at by a claim"],
@@ -138,11 +135,11 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
     if machines["file"] > 1:
         said.append("a file has to fit into the memory of one machine: this one does not")
         said.append(_shared_out(plan, pages, FULL * machine))
-    if is_cluster:
-        said.append(
-            f"one server of Redis does not hold this: a Redis Cluster of {machines['Redis']:,} masters does, in which a page "
-            f"takes {CLUSTER['memory']} times the memory, and a claim {CLUSTER['claim']} times the CPU, of all masters"
-        )
+    if not is_held:
+        said.append("one server of Redis does not hold this, nor does one master of a cluster")
+    if 1 < machines["Redis"] <= PARTS:
+        need = "" if is_held else 'with DEDUP_SCOPE = "host" or "site", '
+        said.append(f"{need}a Redis Cluster of {machines['Redis']:,} masters holds it")
     if (most := 1e6 / stores["Redis"].claim) < rate:
         said.append(
             f"one server of Redis, which works on one core, answers {most:,.0f} new pages a second at most"

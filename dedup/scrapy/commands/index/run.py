@@ -26,7 +26,8 @@ def run(verb: str, rest: list[str], opts: argparse.Namespace, settings: Settings
         if opts.spider:
             spider_meant(settings, opts.spider)
         options = read_settings(settings)
-        return print_plan(options.detector, options.index.settings.tables, opts)
+        plan = options.index.settings
+        return print_plan(options.detector, plan.tables, plan.scope, opts)
     signal.signal(signal.SIGINT, _interrupt)
     spider = spider_meant(settings, opts.spider)
     return asyncio.run(_work(verb, rest, opts, read_settings(settings, spider)))

@@ -19,6 +19,7 @@ from dedup.filter import Filter, Visit
 from dedup.filter.stats import count
 from dedup.latest import Latest
 from dedup.printing import inert
+from dedup.scrapy.callbacks import callback_of
 from dedup.scrapy.carried import Carried
 from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component, is_tried_out
@@ -28,10 +29,7 @@ from dedup.scrapy.judgement import FLAG, NearDuplicate, outcome_of, remember
 from dedup.scrapy.lines import Lines
 from dedup.scrapy.opening import open_filter, shards_of
 from dedup.scrapy.sending import at_sending
-from dedup.scrapy.settings import (
-    may_revisit,
-    unheard_shard,
-)
+from dedup.scrapy.settings import may_revisit, unheard_shard
 from dedup.scrapy.signals import change_found, filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.slot import Slot
 from dedup.scrapy.summary import summary
@@ -67,6 +65,7 @@ class NearDuplicateMiddleware(Component):
         self._dropped = Latest[str, None](MAX_DROPPED)  # page ids that an errback was told of
         self._logger = logger_for(crawler, __name__)
         self._spoiled: WeakSet[Response] = WeakSet()  # pages of which an item failed
+        self._gave: WeakSet[Response] = WeakSet()  # pages of which an item has left the pipelines
         self._tasks: set[asyncio.Task[None]] = set()  # else they might be collected while running
 
     async def spider_opened(self, spider: Spider) -> None:
@@ -241,6 +240,15 @@ class NearDuplicateMiddleware(Component):
         if self.filter is not None and request is not None:
             self._note_asked(request, is_read=False)
             self._do(self.filter.failed(page_id(self.crawler, request)))
+
+    def item_scraped(self, response: Response | None, spider: Spider) -> None:
+        """An item of a page has left the pipelines."""
+        outcome = outcome_of(response) if response is not None and response not in self._gave else None
+        if self.filter is None or response is None or response.request is None or outcome is None:
+            return
+        self._gave.add(response)
+        request = response.request
+        self.filter.gave(page_id(self.crawler, request), callback_of(request)[0], outcome.verdict)
 
     def item_error(self, response: Response | None, spider: Spider) -> None:
         """A pipeline failed on an item of a page."""

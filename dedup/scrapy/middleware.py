@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
@@ -19,16 +20,17 @@ from dedup.filter import Filter, Visit
 from dedup.filter.stats import count
 from dedup.latest import Latest
 from dedup.printing import inert
+from dedup.scrapy.bounds import Bounds
 from dedup.scrapy.callbacks import callback_of
-from dedup.scrapy.carried import Carried
 from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component, is_tried_out
 from dedup.scrapy.confirm import ConfirmMiddleware
+from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import begin_run, leave_run
 from dedup.scrapy.judgement import FLAG, NearDuplicate, outcome_of, remember
 from dedup.scrapy.lines import Lines
 from dedup.scrapy.opening import open_filter, shards_of
-from dedup.scrapy.sending import at_sending
+from dedup.scrapy.sending import at_sending, past_cache
 from dedup.scrapy.settings import may_revisit, unheard_shard
 from dedup.scrapy.signals import change_found, filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.slot import Slot
@@ -83,9 +85,13 @@ class NearDuplicateMiddleware(Component):
             self._detector = self.filter.index.detector
             self.settings = options.crawl
             self._lines = Lines(self.crawler, self.settings.show_all)
-            carried = self._carried = Carried(self.filter.stats, self.settings.ignore_carried)
-            hear = self._leave, self.filter.end_doubts, carried.note, carried.hand_on
+            assert isinstance(self.filter.crawl, Engine)
+            carried = self._carried = self.filter.crawl.carried
+            self._bounds = Bounds(self.filter.stats)
+            hear = self._leave, self.filter.end_doubts, self._take, self._hand_on
             self._scheduled = Slot(self.crawler, *hear)
+            if self.crawler.get_downloader_middleware(HttpCacheMiddleware) is not None:
+                at_sending(self.crawler, past_cache)
             if self.settings.no_vary_search:
                 at_sending(self.crawler, self._send)
             if may_revisit(self.crawler.settings):
@@ -101,9 +107,20 @@ class NearDuplicateMiddleware(Component):
             return
         self.crawler.signals.send_catch_log(filter_opened, filter=self.filter, options=options, spider=spider)
 
+    def _take(self, request: Request) -> None:
+        self._carried.note(request)
+        self._bounds.note(request)
+
+    def _hand_on(self, request: Request, made: Request) -> None:
+        self._carried.hand_on(request, made)
+        self._bounds.hand_on(request, made)
+
     async def process_request(self, request: Request) -> None:
         """Raises `NearDuplicate` for a URL that is another one of a kept page's, by the word of its site."""
-        if self.filter is None or not self.filter.variants or not self._may_spare(request):
+        if self.filter is None:
+            return
+        self._bounds.check(request)
+        if not self.filter.variants or not self._may_spare(request):
             return
         record = await self.filter.spare(self._visit(request, Response(request.url)))
         if record is not None:

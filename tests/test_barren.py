@@ -7,8 +7,12 @@ import pytest
 from scrapy.exceptions import DropItem
 
 from dedup.filter.barren import ADDRESSES
+from dedup.index import Verdict
+from tests.support.coroutines import driven
 from tests.support.crawls import Answer, Run, Walker, page
+from tests.support.filters import DETECTOR, filtering, open_index
 from tests.support.redis import Server
+from tests.support.waiting import until
 
 NUMBERS = range(12)
 
@@ -82,11 +86,14 @@ def test_nor_in_redis(crawl: Run, server: Server) -> None:
         assert contents(done) == WANTED
 
 
-def test_copies_of_what_gave_an_item_stay_dropped(crawl: Run) -> None:
-    done = crawl(shop("?print=1", "", "?print=2"), Silent)
+@pytest.mark.parametrize("at_once", [1, 8])
+def test_copies_of_what_gave_an_item_stay_dropped(crawl: Run, at_once: int) -> None:
+    pages = shop("", numbers=NUMBERS)
+    pages |= {f"{path}?print=1": answer for path, answer in pages.items() if path != "/"}
+    pages["/"] = page("home", *(path for path in pages if path != "/"))
+    done = crawl(pages, Silent, CONCURRENT_REQUESTS=at_once)
     assert contents(done) == WANTED
-    dropped = {path for path in done.dropped if path.endswith("?print=2")}
-    assert len(dropped) == len(NUMBERS)
+    assert len(done.dropped) == len(NUMBERS)
     assert "fetched_again" not in done.figures
 
 
@@ -104,4 +111,19 @@ def test_a_content_that_gives_nothing_anywhere_is_let_go(crawl: Run) -> None:
     done = crawl(pages, Silent)
     kept = [path for path, verdict in done.verdicts.items() if verdict == "new" and "?" in path]
     assert contents(done) == ["/0", "/1"]
-    assert len(kept) == ADDRESSES
+    assert 1 < len(kept) <= ADDRESSES
+
+
+@driven
+async def test_another_crawl_does_not_wait_for_a_barren_page(server: Server, tmp_path: Path) -> None:
+    """Its copy is fetched again as soon as the first crawl has nothing else to do."""
+    indexes = [open_index(server.address, DETECTOR) for _ in range(2)]
+    async with filtering(tmp_path / "1", indexes[0]) as one, filtering(tmp_path / "2", indexes[1]) as other:
+        for path in ("a", "b"):
+            assert await one.judge(path, kind="parse") == "keep: new"
+        one.filter.gave("a", "parse", Verdict("new"))
+        for path in ("a", "b"):
+            await one.filter.handed_over(path)
+        assert await other.judge("c", "b", origin="c") == "drop: /b"
+        one.filter.is_busy()
+        await until(lambda: other.crawl.again == ["c"])

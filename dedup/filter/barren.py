@@ -17,6 +17,7 @@ from dedup.filter.doubts import Watch
 from dedup.filter.visit import Visit
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Verdict
+from dedup.index.batching import end
 from dedup.latest import Latest
 from dedup.settings import Action
 
@@ -49,6 +50,7 @@ class Barren:
         self._copies = Counter[str]()  # near-duplicates of pages of kinds of which none came
         self._tried = Latest[str, None](MAX_PAGES)  # page ids of those that are tried
         self._waited = dict[str, asyncio.Event]()  # pages for which one of these waits
+        self._letting_go: asyncio.Task[None] | None = None
 
     def expect(self, page_id: str, kind: str | None) -> None:
         """Notes a page that is kept; None: no item is expected of it."""
@@ -87,6 +89,21 @@ class Barren:
         """A page is processed, or has failed."""
         if page_id in self._waited:
             self._waited.pop(page_id).set()
+
+    def let_go(self) -> None:
+        """The crawl has nothing else to do: no other one is to wait for what becomes of these pages."""
+        if self._barren and (self._letting_go is None or self._letting_go.done()):
+            page_ids = [*self._barren]
+            self._barren.clear()
+            self._letting_go = asyncio.create_task(self._release(page_ids))
+
+    async def close(self) -> None:
+        """Lets go of no more of them: the index will."""
+        await end(self._letting_go)
+
+    async def _release(self, page_ids: list[str]) -> None:
+        for page_id in page_ids:
+            await self._claimant.release(page_id)
 
     async def give_way(
         self, visit: Visit, fingerprint: Fingerprint, claimed: Verdict, verdict: Verdict

@@ -80,9 +80,8 @@ class Filter:
         self._retries = Retries(index.detector.max_distance)
         self._reading = Reading(index.detector, self.stats)
         self._carried = Cargoes(index.settings.scope)
-        self._ending = Ending(
-            index, self._watch, self._changes, self.unreached, self._copies.audit, self.stats, crawl
-        )
+        parts = self._watch, self._barren, self._changes, self.unreached
+        self._ending = Ending(index, *parts, self._copies.audit, self.stats, crawl)
         #: True if another worker has taken over this worker's shard, and crawls all of it again.
         self.has_heir = False
 

@@ -13,6 +13,7 @@ from crawler.spiders.site import SiteSpider
 from dedup.scrapy import Parked
 from dedup.scrapy.links.parked import parked_urls
 from tests.support.crawls import TWINS, Answer, Run, Site, Walker, html, page
+from tests.support.waiting import until, wait_until
 
 
 @pytest.fixture
@@ -146,6 +147,47 @@ def test_links_of_pages_that_are_not_followed_are_weighed_likewise(follow: Run) 
     assert "/behind-b" in done.requests
     assert [item["path"] for item in done.items] == ["/", "/a", "/b", "/behind-a", "/behind-b"]
     assert done.figures["links_not_followed"] == 0
+
+
+class FailsLate(Walker):
+    """Fails on /a, once its copy was judged."""
+
+    async def parse(self, response: Any) -> Any:
+        if response.url.endswith("/a"):
+            await until(lambda: self.crawler.stats.get_value("dedup/dropped"))
+            raise RuntimeError("it can't be parsed")
+        for output in super().parse(response):
+            yield output
+
+
+def test_links_are_not_counted_as_saved_when_the_drop_is_undone(follow: Run, site: Site) -> None:
+    def on_request(path: str) -> None:
+        if path == "/b":  # whichever comes first is kept
+            wait_until(lambda: site.stats.get("dedup/pages", 0) >= 2)
+
+    site.on_request = on_request
+    done = follow(TWINS, FailsLate, DEDUP_FOLLOW="all", CONCURRENT_REQUESTS=8)
+    assert done.figures["fetched_again"] == 1
+    assert done.figures["links_not_followed"] == 0
+
+
+def test_nor_when_they_lead_further_than_those_of_the_kept_page(follow: Run, site: Site) -> None:
+    def on_request(path: str) -> None:
+        if path == "/b":  # the one that is deeper is kept
+            wait_until(lambda: site.stats.get("dedup/pages", 0) >= 3)
+
+    site.on_request = on_request
+    pages = {
+        "/": page("home", "/x", "/b"),
+        "/x": page("x", "/a"),
+        "/a": page("story", "/c"),
+        "/b": page("story", "/d"),
+        "/c": page("c"),
+        "/d": page("d"),
+    }
+    done = follow(pages, DEDUP_FOLLOW="all", DEPTH_LIMIT=3, CONCURRENT_REQUESTS=8)
+    assert done.figures["depth/led_on"] == 1
+    assert done.figures.get("links_not_followed", 0) == 0
 
 
 def test_without_the_log_nothing_is_parked(follow: Run) -> None:

@@ -8,6 +8,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple
 
 from dedup.droplog.record import Record
@@ -16,7 +17,7 @@ from dedup.filter.missing import Missing
 from dedup.filter.noise.kinds import IDLE
 from dedup.filter.noise.probe import Probe
 from dedup.filter.stats import Stats, count
-from dedup.filter.visit import Crawl, Visit
+from dedup.filter.visit import Crawl, Outcome, Visit
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.history.changes import Change
 from dedup.history.file import History, Said, Version, signed
@@ -64,21 +65,22 @@ class Changes:
         self._told = Latest[str, None](REMEMBERED)  # URLs whose change is counted
         self._is_whole = False
 
-    async def see(
-        self, visit: Visit, read: Callable[[], Page], fingerprint: Fingerprint, verdict: Verdict
-    ) -> tuple[Change | None, bool]:
-        """Returns what has become of a page, and whether an earlier crawl has handed it over unchanged, for equal data of its request."""
+    async def see(self, visit: Visit, outcome: Outcome, *, incremental: bool) -> Outcome:
+        """Returns the same with what has become of a page, and if ``incremental``, whether an earlier crawl has handed it over
+        unchanged, for equal data of its request."""
         change, is_handed = None, False
         if visit.page_id in self._pending:
-            return None, False  # it is met once more before it is handed over
+            return outcome  # it is met once more before it is handed over
         with self._bearing():
-            change, is_handed = await self._see(visit, read, fingerprint, verdict)
+            change, is_handed = await self._see(
+                visit, lambda: outcome.page or visit.read(), outcome.fingerprint, outcome.verdict
+            )
         if met := self._pending.get(visit.page_id):
             self._pending[visit.page_id] = met._replace(carried=signed(visit.carried))
         if change is not None and change.url not in self._told:
             self._told[change.url] = None
             count(self._stats, f"changes/{change.word}")
-        return change, is_handed
+        return replace(outcome, change=change, unchanged=outcome.unchanged or (incremental and is_handed))
 
     @contextmanager
     def _bearing(self) -> Iterator[None]:

@@ -228,8 +228,9 @@ class Claimant:
             await self._try(self._index.release(page_id))
 
     async def forget(self, page_id: str) -> None:
-        """Forgets a page that was handed over, but not processed after all."""
+        """Forgets a page that was handed over, but not processed after all, or of which nothing came."""
         self._aside.pop(page_id, None)
+        self._claimed.discard(page_id)
         await self._try(self._index.forget([page_id]))
 
     async def close(self, *, finished: bool) -> None:

@@ -45,6 +45,7 @@ class Copies:
         self._index = index
         self._log = log
         self._stats = stats
+        self._crawl = crawl
         self._claimant = claimant
         self._watch = watch
         self._unreached = unreached
@@ -81,7 +82,10 @@ class Copies:
         if verdict.rule != SOFT_404 and self._alarm.rings(visit.url, verdict.of or "", visit.asked):
             self._watch.undo(verdict.of_id or "", "what it duplicates looks like a wall")
             return replace(found, verdict=Verdict("unjudged", reason="alarm"))
-        may_drop = self._is_certain(verdict) or self._watch.may_doubt(visit.page_id, verdict.of_run)
+        may_doubt = self._crawl.may_fetch_again(visit.origin) and self._watch.may_doubt(
+            visit.page_id, verdict.of_run
+        )
+        may_drop = may_doubt or self._is_certain(verdict)
         if action != "mark" and not may_drop:
             return replace(found, verdict=Verdict("unjudged", reason="uncertain"))
         try:
@@ -121,7 +125,7 @@ class Copies:
         if outcome.action == "mark":
             return
         verdict, of = outcome.verdict, record["duplicate_of"]
-        if verdict.of_id and visit.origin is not None:
+        if verdict.of_id and visit.origin is not None and self._crawl.may_fetch_again(visit.origin):
             saved = 0 if outcome.leads_on else outcome.fingerprint.links
             drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash, saved, as_line(record))
             self._watch.add(verdict.of_id, drop, certain=self._is_certain(verdict))

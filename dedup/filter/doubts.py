@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from dedup.errors import DedupError
-from dedup.filter.drop import Drop
+from dedup.filter.drop import Drop, is_alive
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl
 from dedup.fingerprint.simhash import distance
@@ -164,7 +164,7 @@ class Watch:
             if run in leases:
                 self._hear(page_id, leases[run])
         for run, before in list(self._silent.items()):
-            if _is_alive(leases.get(run, 0.0), before):
+            if is_alive(leases.get(run, 0.0), before):
                 del self._silent[run]
             else:
                 self._silent[run] = min(before, leases.get(run, before))
@@ -173,7 +173,7 @@ class Watch:
         """Makes drops certain: those that happened before the run of the kept page last gave a sign of life."""
         certain, waiting = list[Drop](), list[Drop]()
         for drop in self._waiting.get(of_id, []):
-            is_certain = _is_alive(lease, drop.lease)
+            is_certain = is_alive(lease, drop.lease)
             (certain if is_certain else waiting).append(drop._replace(lease=min(drop.lease, lease)))
         if waiting:
             self._waiting[of_id] = waiting
@@ -195,12 +195,20 @@ class Watch:
         elif drops:
             self._undo(drops, "the page that it duplicates failed", times=1 if elsewhere else MAX_AGAIN)
 
-    def undo(self, of_id: str, why: str) -> None:
-        """Has pages fetched again that were dropped for a page which turned out to be none."""
+    def undo(self, of_id: str, why: str, most: int | None = None) -> None:
+        """Has pages fetched again, all or so many, that were dropped for a page which turned out to be none."""
         self._processed.pop(of_id, None)
         drops = self._certain.pop(of_id, [])
         self._certain_count -= len(drops)
-        self._undo(drops + self._forget(of_id), why)
+        drops += self._forget(of_id)
+        self._undo(drops[:most], why, times=MAX_AGAIN if most is None else 1)
+        self._add_certain(of_id, [] if most is None else drops[most:])
+
+    def follow(self, of_id: str, page_id: str) -> None:
+        """The links of the page that was dropped last for another one are followed after all: they are not to be counted twice."""
+        for drops in (self._waiting.get(of_id), self._certain.get(of_id)):
+            if drops and drops[-1].page_id == page_id:
+                drops[-1] = drops[-1]._replace(links=0)
 
     def met(self, page_id: str, simhash: int | None, max_distance: int) -> None:
         """Notes that a page was fetched.  If its content has changed, drops that relied on the old content are undone."""
@@ -290,8 +298,3 @@ class Watch:
         await end(self._task)
         await end(self._annulling)
         self.give_up()
-
-
-def _is_alive(lease: float, before: float) -> bool:
-    """Returns whether a run has given a sign of life since its lease was first seen, or has finished."""
-    return lease == math.inf or lease > before

@@ -15,3 +15,8 @@ class Drop(NamedTuple):
     line: bytes = b""  #: what the drop log says of it
     #: The end of the lease of the kept page's run, as it was first seen after the drop.
     lease: float = math.inf
+
+
+def is_alive(lease: float, before: float) -> bool:
+    """Returns whether a run has given a sign of life since its lease was first seen, or has finished."""
+    return lease == math.inf or lease > before

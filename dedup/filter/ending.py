@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from dedup.filter.audit import Audit
+from dedup.filter.barren import Barren
 from dedup.filter.doubts import Watch
 from dedup.filter.stats import Stats
 from dedup.filter.unreached import Unreached
@@ -26,6 +27,7 @@ class Ending:
         self,
         index: Index,
         watch: Watch,
+        barren: Barren,
         changes: "Changes | None",
         unreached: Unreached,
         audit: Audit,
@@ -34,6 +36,7 @@ class Ending:
     ) -> None:
         self._index = index
         self._watch = watch
+        self._barren = barren
         self._changes = changes
         self._unreached = unreached
         self._audit = audit
@@ -44,6 +47,7 @@ class Ending:
 
     def is_busy(self) -> bool:
         """Returns whether the crawl should go on: see `Filter.is_busy`."""
+        self._barren.let_go()
         return self._watch.is_waiting() or self._is_sampling()
 
     def looks_for_missing(self) -> bool:
@@ -84,5 +88,6 @@ class Ending:
 
     async def close(self) -> None:
         """Asks for nothing more."""
+        await self._barren.close()
         await end(self._sampling)
         await end(self._looking)

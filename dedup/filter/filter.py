@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record, now
+from dedup.filter.barren import Barren
 from dedup.filter.carried import Cargoes
 from dedup.filter.claims import Claimant
 from dedup.filter.copies import Copies
@@ -28,14 +29,12 @@ from dedup.filter.traps import Traps
 from dedup.filter.unreached import Unreached
 from dedup.filter.variants import Variants
 from dedup.filter.visit import Crawl, Outcome, Visit
-from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, Verdict
 from dedup.page.html import Page
 from dedup.page.siblings import one_address
 from dedup.settings import Action, FilterSettings
 
 if TYPE_CHECKING:  # few crawls keep a history
-    from dedup.filter.changes import Changes
     from dedup.history.file import History
 
 
@@ -72,6 +71,7 @@ class Filter:
 
             self._changes = changes.Changes(history, index, self._probe, crawl, self.stats)
         self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
+        self._barren = Barren(self._claimant, self._watch)
         #: URLs that need not be fetched.
         self.variants = Variants(index, log, self._watch, self.stats)
         self._soft_404s = Soft404s(index, self._probe, self.stats, crawl, self._watch.undo, fetches=fetches)
@@ -81,9 +81,8 @@ class Filter:
         self._retries = Retries(index.detector.max_distance)
         self._reading = Reading(index.detector, self.stats)
         self._carried = Cargoes(index.settings.scope)
-        self._ending = Ending(
-            index, self._watch, self._changes, self.unreached, self._copies.audit, self.stats, crawl
-        )
+        parts = self._watch, self._barren, self._changes, self.unreached
+        self._ending = Ending(index, *parts, self._copies.audit, self.stats, crawl)
         #: True if another worker has taken over this worker's shard, and crawls all of it again.
         self.has_heir = False
 
@@ -113,7 +112,10 @@ class Filter:
             verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint, visit.carried)
         claimed = verdict
         if not self.crawl.is_closing():
-            verdict = await self._told_apart(visit, page, fingerprint, claimed)
+            verdict = await self._soft_404s.check(visit, page, fingerprint, claimed)
+            if verdict.status == "new":
+                verdict = await self._probe.check(visit, page, fingerprint, verdict)
+        verdict = await self._barren.give_way(visit, fingerprint, claimed, verdict)
         if verdict.status == "new":
             if self._carried.differ(visit, fingerprint):
                 verdict = replace(verdict, reason="carries")
@@ -124,9 +126,10 @@ class Filter:
         unchanged = bool(self.settings.incremental) and verdict.known
         outcome = Outcome("keep", verdict, fingerprint, page if is_read else None, None, unchanged=unchanged)
         if verdict.status == "duplicate":
-            outcome = self._copies.record(visit, outcome, page.canonical, self.action_for(visit))
+            action = self._barren.action(visit, verdict, self.action_for(visit))
+            outcome = self._copies.record(visit, outcome, page.canonical, action)
         if self._changes is not None:
-            outcome = await self._compared(self._changes, visit, outcome)
+            outcome = await self._changes.see(visit, outcome, incremental=self.settings.incremental is True)
         count(self.stats, "pages")
         reason = outcome.verdict.reason
         count(self.stats, "unjudged" if reason else outcome.verdict.status, reason)
@@ -139,6 +142,7 @@ class Filter:
         self._traps.meet(visit.url, page if is_read else None, kept=outcome.record is None)
         if outcome.record is None:
             self._copies.keep(visit, page.canonical)
+            self._barren.expect(visit.page_id, None if outcome.unchanged else visit.kind)
             if verdict.status == "new" and self.unreached.reads():
                 for url in visit.links():
                     self.unreached.ask(url)
@@ -148,22 +152,6 @@ class Filter:
             if verdict.of == visit.referer:
                 self._copies.note_link(visit.referer, leads_to_page=False)
         return outcome
-
-    async def _told_apart(
-        self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict
-    ) -> Verdict:
-        """Returns the verdict on a page by what its host shows where nothing is, or when a kept page is fetched again."""
-        verdict = await self._soft_404s.check(visit, page, fingerprint, verdict)
-        return (
-            await self._probe.check(visit, page, fingerprint, verdict) if verdict.status == "new" else verdict
-        )
-
-    async def _compared(self, changes: "Changes", visit: Visit, outcome: Outcome) -> Outcome:
-        """Returns the same with what has become of the page since earlier crawls."""
-        page, fingerprint, verdict = outcome.page, outcome.fingerprint, outcome.verdict
-        change, is_handed = await changes.see(visit, lambda: page or visit.read(), fingerprint, verdict)
-        is_same = self.settings.incremental is True and is_handed
-        return replace(outcome, change=change, unchanged=outcome.unchanged or is_same)
 
     async def spare(self, visit: Visit) -> Record | None:
         """Returns the record of a page that need not be fetched, since its site says that it is a kept one; else None."""
@@ -180,6 +168,10 @@ class Filter:
         if self._changes is not None:
             self._changes.spare(url)
         return True
+
+    def follow(self, verdict: Verdict, page_id: str) -> None:
+        """Notes that the links of a near-duplicate are followed after all."""
+        self._watch.follow(verdict.of_id or "", page_id)
 
     def link_failed(self, found_on: str | None) -> None:
         """Notes that a link on the page at this URL led to no page."""
@@ -213,13 +205,20 @@ class Filter:
         with suppress(OSError):  # it was logged that the log can't be written, and Scrapy's log tells it, too
             self.log.write(json.loads(line) | {"time": now(), "undone": why})
 
+    def gave(self, page_id: str, kind: str, verdict: Verdict) -> None:
+        """Says that an item of a page has been processed; see `Visit.kind`."""
+        self._barren.give(verdict.of_id or page_id, kind)
+
     async def handed_over(self, page_id: str) -> None:
         """Confirms a page: the crawler has processed all of its output, items included."""
-        if self.is_open(page_id):  # else an item of it has failed already, and nothing is done for the page
+        if not self.is_open(page_id):
+            return  # an item of it has failed already, and nothing is done for the page
+        if self._changes is not None:
+            self._changes.handed_over(page_id)
+        if not self._barren.is_barren(page_id):
             self._watch.settle(page_id, processed=True)
-            if self._changes is not None:
-                self._changes.handed_over(page_id)
             await self._claimant.confirm(page_id)
+        self._barren.leave(page_id)
 
     async def failed(self, page_id: str) -> None:
         """Takes back the claim on a page that could not be processed."""
@@ -227,6 +226,7 @@ class Filter:
             self._changes.failed(page_id)
         await self._claimant.release(page_id)
         self._watch.settle(page_id, processed=False)
+        self._barren.leave(page_id)
 
     async def item_failed(self, page_id: str) -> None:
         """Says that an item of a page could not be processed: the page has failed, even if it was handed over before."""

@@ -35,6 +35,7 @@ class Visit:
     origin: Any = None  #: what `Crawl.fetch_again` takes; None: the page can't be fetched again
     fingerprint: Fingerprint | None = None  #: if it was made already, elsewhere
     carried: int = 0  #: stands for what its request carries: pages are compared only where it is equal
+    kind: str | None = None  #: what makes its items, such as a callback, where `Filter.gave` is told of them
     #: Gives the bytes that are read, if nothing else is; of a body that was met before, `read` is called only in need.
     body: Callable[[], Body | None] = lambda: None
 
@@ -120,6 +121,10 @@ class Crawl:
     def is_closing(self) -> bool:
         """Returns whether the crawl is about to end, so that nothing should wait for the index any more."""
         return False
+
+    def may_fetch_again(self, origin: Any) -> bool:
+        """Returns whether asking once more for a page does no harm, given `Visit.origin`."""
+        return True
 
     async def fetch(self, url: str) -> Page | None:
         """Fetches a page for the audit; returns None if it can't be had.  It may raise anything."""

@@ -85,6 +85,11 @@ class Carried:
             number = self._numbers[request] = self._number(request)
         return number
 
+    def has_data(self, request: Request) -> bool:
+        """Returns whether the spider has given a request data, in its callback or beside that."""
+        noted = self._noted.get(request)
+        return any(self._items(request) if noted is None else noted) or bool(callback_of(request)[1])
+
     def _number(self, request: Request) -> int:
         callback, held = ("", []) if "callback" in self._ignored else callback_of(request)
         noted = self._noted.get(request)

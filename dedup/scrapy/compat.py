@@ -76,12 +76,24 @@ def spider_loader(settings: Settings) -> Any:
 
 
 async def download(crawler: Crawler, request: Request) -> Response:
-    """Returns the response to a request, past the scheduler and the spider."""
-    if VERSION >= (2, 14):
-        return await crawler.engine.download_async(request)
+    """Returns the response to a request, past the scheduler, the spider, and what counts the pages of a crawl.
+
+    The engine's own method sends ``response_received``, by which Scrapy and monitors count them.
+    """
     from scrapy.utils.defer import maybe_deferred_to_future
 
-    return await maybe_deferred_to_future(crawler.engine.download(request))
+    engine: Any = crawler.engine
+    spider = [crawler.spider] if getattr(engine, "_downloader_fetch_needs_spider", VERSION < (2, 14)) else []
+    engine._slot.add_request(request)
+    try:
+        found: Response | Request = request
+        while isinstance(found, Request):
+            asked, found = found, await maybe_deferred_to_future(engine.downloader.fetch(found, *spider))
+        found.request = found.request or asked
+        return found
+    finally:
+        engine._slot.remove_request(request)
+        engine._slot.nextcall.schedule()
 
 
 async def close(crawler: Crawler, reason: str) -> None:

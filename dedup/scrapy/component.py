@@ -15,6 +15,7 @@ from dedup.scrapy.signals import filter_opened, near_duplicate
 _OWN = {"filter_opened": filter_opened, "near_duplicate": near_duplicate}
 _SCRAPYS = (
     "item_error",
+    "item_scraped",
     "response_received",
     "spider_closed",
     "spider_error",

@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.http import HtmlResponse
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import FormRequest, HtmlResponse
 
 from dedup.errors import DedupError
 from dedup.filter import Crawl
 from dedup.filter.visit import Answer
 from dedup.fingerprint.detector import Detector
+from dedup.page.actions import is_action
 from dedup.page.html import Page
 from dedup.page.shell import may_be_shell
 from dedup.printing import inert
 from dedup.scrapy import compat
+from dedup.scrapy.bounds import bound
+from dedup.scrapy.carried import Carried
 from dedup.scrapy.judgement import hide
 from dedup.scrapy.manner import Manner, asking, manner_of
 from dedup.scrapy.signals import change_found, filter_failed
@@ -36,10 +40,16 @@ class Engine(Crawl):
     fetches = True
 
     def __init__(
-        self, crawler: Crawler, detector: Detector, types: Types, shards: "ShardMiddleware | None" = None
+        self,
+        crawler: Crawler,
+        detector: Detector,
+        types: Types,
+        carried: Carried,
+        shards: "ShardMiddleware | None" = None,
     ) -> None:
         """``shards`` makes the crawl one of several workers."""
         self._crawler = crawler
+        self.carried = carried
         self._shards = shards
         self._journal = shards.journal if shards else None  # notes what is done
         self._detector = detector
@@ -60,18 +70,25 @@ class Engine(Crawl):
         """Fetches a page past the filter."""
         return (await self._answer(Request(url, meta={"dedup": False, OWN: True}, dont_filter=True))).page
 
+    def may_fetch_again(self, origin: Request) -> bool:
+        """Returns whether a page was not asked for by a form, nor at an address that looks like an action."""
+        return not (isinstance(origin, FormRequest) or is_action(origin.url))
+
     def manner(self, origin: Request) -> Manner | None:
-        """Returns the headers, cookies and options with which a page was asked for."""
-        return manner_of(origin)
+        """Returns the headers, cookies and options with which a page was asked for; None if no plain link has led there."""
+        is_link = self.may_fetch_again(origin) and not self.carried.has_data(origin)
+        return manner_of(origin) if is_link else None
 
     async def fetch_in(self, manner: Manner, url: str, origin: Request) -> Page | None:
-        """Fetches a page past the filter, with these; once, since others may wait for it."""
+        """Fetches a page past the filter, with these; once, since others may wait for it, and from nowhere else."""
         request = asking(url, origin, manner)
-        request.meta["dont_retry"] = True
+        request.meta.update(dont_redirect=True, dont_retry=True)
         return (await self._answer(request)).page
 
     async def _answer(self, request: Request) -> Answer:
-        response = await compat.download(self._crawler, request)
+        if is_action(request.url):
+            raise IgnoreRequest(f"{inert(request.url)} looks like an action")
+        response = await compat.download(self._crawler, bound(request))
         wanted = is_judged(response, self._types) and response.status == 200
         page = read_response(response, self._detector) if wanted else None
         if page is None or page.reason is not None or not isinstance(response, HtmlResponse):
@@ -80,7 +97,7 @@ class Engine(Crawl):
 
     async def ask(self, url: str, origin: Request) -> Answer | None:
         """Asks an address past the filter."""
-        manner = self.manner(origin)
+        manner = manner_of(origin)
         try:
             return None if manner is None else await self._answer(asking(url, origin, manner))
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware)
@@ -121,7 +138,7 @@ class Engine(Crawl):
         meta = {key: value for key, value in origin.meta.items() if key not in {DROPPED, TAB}}
         if not judged:
             meta["dedup"] = False
-        again = origin.replace(meta=meta, dont_filter=True)
+        again = bound(origin.replace(meta=meta, dont_filter=True))
         hide(again)
         if self._journal is not None:
             self._journal.found(again, origin)

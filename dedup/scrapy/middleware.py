@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
@@ -19,19 +20,18 @@ from dedup.filter import Filter, Visit
 from dedup.filter.stats import count
 from dedup.latest import Latest
 from dedup.printing import inert
-from dedup.scrapy.carried import Carried
+from dedup.scrapy.bounds import Bounds
+from dedup.scrapy.callbacks import callback_of
 from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component, is_tried_out
 from dedup.scrapy.confirm import ConfirmMiddleware
+from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import begin_run, leave_run
 from dedup.scrapy.judgement import FLAG, NearDuplicate, Parked, outcome_of, remember
 from dedup.scrapy.lines import Lines
 from dedup.scrapy.opening import open_filter, shards_of
-from dedup.scrapy.sending import at_sending
-from dedup.scrapy.settings import (
-    may_revisit,
-    unheard_shard,
-)
+from dedup.scrapy.sending import at_sending, past_cache
+from dedup.scrapy.settings import may_revisit, unheard_shard
 from dedup.scrapy.signals import change_found, filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.slot import Slot
 from dedup.scrapy.summary import summary
@@ -67,6 +67,7 @@ class NearDuplicateMiddleware(Component):
         self._dropped = Latest[str, None](MAX_DROPPED)  # page ids that an errback was told of
         self._logger = logger_for(crawler, __name__)
         self._spoiled: WeakSet[Response] = WeakSet()  # pages of which an item failed
+        self._gave: WeakSet[Response] = WeakSet()  # pages of which an item has left the pipelines
         self._tasks: set[asyncio.Task[None]] = set()  # else they might be collected while running
 
     async def spider_opened(self, spider: Spider) -> None:
@@ -84,9 +85,13 @@ class NearDuplicateMiddleware(Component):
             self._detector = self.filter.index.detector
             self.settings = options.crawl
             self._lines = Lines(self.crawler, self.settings.show_all)
-            carried = self._carried = Carried(self.filter.stats, self.settings.ignore_carried)
-            hear = self._leave, self.filter.end_doubts, carried.note, carried.hand_on
+            assert isinstance(self.filter.crawl, Engine)
+            carried = self._carried = self.filter.crawl.carried
+            self._bounds = Bounds(self.filter.stats)
+            hear = self._leave, self.filter.end_doubts, self._take, self._hand_on
             self._scheduled = Slot(self.crawler, *hear)
+            if self.crawler.get_downloader_middleware(HttpCacheMiddleware) is not None:
+                at_sending(self.crawler, past_cache)
             if self.settings.no_vary_search:
                 at_sending(self.crawler, self._send)
             if may_revisit(self.crawler.settings):
@@ -102,9 +107,20 @@ class NearDuplicateMiddleware(Component):
             return
         self.crawler.signals.send_catch_log(filter_opened, filter=self.filter, options=options, spider=spider)
 
+    def _take(self, request: Request) -> None:
+        self._carried.note(request)
+        self._bounds.note(request)
+
+    def _hand_on(self, request: Request, made: Request) -> None:
+        self._carried.hand_on(request, made)
+        self._bounds.hand_on(request, made)
+
     async def process_request(self, request: Request) -> None:
         """Raises `NearDuplicate` for a URL that is another one of a kept page's, by the word of its site; `Parked` in a trap."""
-        if self.filter is None or not self._may_spare(request):
+        if self.filter is None:
+            return
+        self._bounds.check(request)
+        if not self._may_spare(request):
             return
         if self.filter.parks(request.url, found_on(request)):
             raise Parked(inert(request.url), "it leads on in a trap without end")
@@ -245,6 +261,15 @@ class NearDuplicateMiddleware(Component):
         if self.filter is not None and request is not None:
             self._note_asked(request, is_read=False)
             self._do(self.filter.failed(page_id(self.crawler, request)))
+
+    def item_scraped(self, response: Response | None, spider: Spider) -> None:
+        """An item of a page has left the pipelines."""
+        outcome = outcome_of(response) if response is not None and response not in self._gave else None
+        if self.filter is None or response is None or response.request is None or outcome is None:
+            return
+        self._gave.add(response)
+        request = response.request
+        self.filter.gave(page_id(self.crawler, request), callback_of(request)[0], outcome.verdict)
 
     def item_error(self, response: Response | None, spider: Spider) -> None:
         """A pipeline failed on an item of a page."""

@@ -13,6 +13,7 @@ from dedup.compiled import fast
 from dedup.droplog.log import DropLog
 from dedup.errors import IndexInUseError
 from dedup.filter import Filter
+from dedup.scrapy.carried import Carried
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import left_run, new_run
 from dedup.scrapy.settings import Options, check_for_crawl, in_memory, is_sharded, read_settings, spelled
@@ -72,7 +73,8 @@ async def _open(
     how = "compiled" if fast else "in Python"
     facts = options.filter.action, log.path or "none", index.where, f"{filed:,}", index.describe(), how
     told.info("Near-duplicate filter: action %s, log %s, index %s with %s pages, %s, %s", *facts)
-    crawl = Engine(crawler, index.detector, options.crawl.types, shards_of(crawler))
+    carried = Carried(crawler.stats, options.crawl.ignore_carried)
+    crawl = Engine(crawler, index.detector, options.crawl.types, carried, shards_of(crawler))
     history = _history(options, log, index.run)
     return Filter(index, log, stats=crawler.stats, crawl=crawl, history=history, **vars(options.filter))
 

@@ -26,6 +26,7 @@ from dedup.history.texts import name_of
 from dedup.history.validators import Held
 from dedup.latest import Latest
 from dedup.printing import inert
+from dedup.scrapy.bounds import bound
 from dedup.scrapy.carried import Carried
 from dedup.scrapy.component import Component
 from dedup.scrapy.conditions import Terms, conditions, digest_of, is_conditional, is_of, maker_of, said
@@ -162,7 +163,7 @@ class RevisitMiddleware(Component):
     def whole(self, request: Request) -> Request:
         """Returns the request that fetches such a page whole."""
         self._unmodified.pop(request)
-        return request.replace(dont_filter=True)
+        return bound(request.replace(dont_filter=True))
 
     def suffices(self, request: Request, outcome: Outcome) -> bool:
         """Returns whether such a page need not be sent: it is dropped, or nothing but its links are wanted."""

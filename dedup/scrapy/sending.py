@@ -13,6 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from dedup.scrapy.compat import VERSION
+from dedup.scrapy.visits import OWN
 
 #: Gets a request, and what sends it.
 Around = Callable[[Request, Callable[[], Awaitable[Response]]], Awaitable[Response]]
@@ -37,6 +38,13 @@ def at_sending(crawler: Crawler, around: Around) -> None:
         return deferred_from_coro(around(request, lambda: maybe_deferred_to_future(old(request, spider))))
 
     handlers.download_request = download_request
+
+
+async def past_cache(request: Request, send: Callable[[], Awaitable[Response]]) -> Response:
+    """Sends a request; the answer to one of the filter's own does not get into the cache of the crawl."""
+    if OWN in request.meta:
+        request.meta["dont_cache"] = True
+    return await send()
 
 
 def give_back(crawler: Crawler, request: Request, why: str) -> NoReturn:

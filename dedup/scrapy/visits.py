@@ -22,6 +22,7 @@ from dedup.fingerprint.detector import Detector
 from dedup.page.html import Page, parse_whole
 from dedup.page.links import addresses
 from dedup.page.read import read_body
+from dedup.scrapy.callbacks import callback_of
 from dedup.scrapy.judgement import META, Seen
 from dedup.settings import Action, Types
 
@@ -98,6 +99,7 @@ def visit(
         links=lambda: linked(response),
         origin=request,
         carried=carried,
+        kind=callback_of(request)[0],
         body=lambda: None if keep_text else _body(response),  # texts are kept of all pages, so all are read
     )
 

@@ -242,6 +242,21 @@ async def test_a_server_that_refuses_is_waited_for_and_nothing_is_half_done(
         assert await index.count() == 10
 
 
+@driven
+async def test_a_stalled_server_is_told_as_one_that_does_not_answer(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.index.redis.client.TIMEOUT", 3.0)
+    async with opened(server.address) as index:
+        await file_all(index, pages(2))
+        repair = frozen(server)
+        try:
+            with pytest.raises(IndexUnavailableError, match="no answer for 3 seconds"):
+                await index.claim("2", "http://2/", fingerprint_of(pages(3)[2]))
+        finally:
+            repair()
+
+
 @pytest.mark.parametrize("times", [3, pytest.param(50, marks=pytest.mark.slow)])
 @driven
 async def test_scripts_flushed_and_connections_killed_at_any_moment_change_nothing(

@@ -127,7 +127,12 @@ class Trips:
         is_known = True
         for call in calls:
             try:
-                call.end(await connection.read_response(timeout=self._timeout))
+                answer = await connection.read_response(timeout=self._timeout)
+                if (
+                    answer is None
+                ):  # so the client tells that none has come, and no call of ours is answered so
+                    raise TimeoutError(f"there was no answer for {self._timeout:g} seconds")
+                call.end(answer)
             except exceptions.NoScriptError:
                 is_known = False
             except exceptions.ResponseError as error:

@@ -15,7 +15,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from dedup.droplog.record import Record
 from dedup.errors import SettingsError
-from dedup.filter import Outcome
+from dedup.filter import Filter, Outcome
 from dedup.filter.stats import count
 from dedup.latest import Latest
 from dedup.links import Link, Links
@@ -30,6 +30,7 @@ from dedup.scrapy.links.waiting import leave_parked, take_parked
 from dedup.scrapy.settings import read_group, weighs_links
 from dedup.scrapy.signals import logger_for, refuse
 from dedup.scrapy.slot import Slot
+from dedup.scrapy.visits import page_id
 from dedup.settings import LinkSettings
 
 #: In the meta of a request: the URL of the page on which it was found, and whether that was kept.
@@ -57,6 +58,7 @@ class LinksMiddleware(Component):
             raise NotConfigured
         super().__init__(crawler)
         self.options: LinkSettings | None = None  # while the spider is open
+        self.filter: Filter | None = None
         self._logger = logger_for(crawler, __name__)
 
     def spider_opened(self, spider: Spider) -> None:
@@ -79,6 +81,10 @@ class LinksMiddleware(Component):
         if folder := self.crawler.settings.get("JOBDIR"):
             read_state(Path(folder, STATE), self.links)
             take_parked(Path(folder, WAITING), self.links, spider)
+
+    def filter_opened(self, filter: Filter) -> None:
+        """The filter is ready."""
+        self.filter = filter
 
     # --- Requests
 
@@ -134,22 +140,26 @@ class LinksMiddleware(Component):
 
     def near_duplicate(self, request: Request, response: Response, record: Record) -> None:
         """A near-duplicate is about to be dropped: its callback is run for the sake of its links, or not."""
-        if self.options is None or record["action"] == "mark":
+        outcome = outcome_of(response)
+        if self.options is None or outcome is None or outcome.action == "mark" or outcome.leads_on:
             return
-        if record["action"] == "nofollow":
-            self._follow(record["links"])
+        if outcome.action == "nofollow":
+            if self.options.follow != "never":
+                self._follow(outcome, request)
             return
         if self._is_harvested(request, response):
             lead_on(response)
             count(self.crawler.stats, "links/harvested")
-            self._follow(record["links"])
+            self._follow(outcome, request)
         else:
             self._learn(request, new=False)
 
-    def _follow(self, links: int) -> None:
+    def _follow(self, outcome: Outcome, request: Request) -> None:
         """The links of a near-duplicate are followed after all, as far as they are worth it."""
-        self.crawler.stats.inc_value("dedup/links_not_followed", -links)
-        self.crawler.stats.inc_value("dedup/links/weighed", links)
+        if self.filter is not None:
+            self.filter.follow(outcome.verdict, page_id(self.crawler, request))
+        self.crawler.stats.inc_value("dedup/links_not_followed", -outcome.fingerprint.links)
+        self.crawler.stats.inc_value("dedup/links/weighed", outcome.fingerprint.links)
 
     def _is_harvested(self, request: Request, response: Response) -> bool:
         if request.meta.get(HARVEST) is False:

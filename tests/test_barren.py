@@ -1,0 +1,129 @@
+"""A page of which no item comes shadows no copy of which one would."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.exceptions import DropItem
+
+from dedup.filter.barren import ADDRESSES
+from dedup.index import Verdict
+from tests.support.coroutines import driven
+from tests.support.crawls import Answer, Run, Walker, page
+from tests.support.filters import DETECTOR, filtering, open_index
+from tests.support.redis import Server
+from tests.support.waiting import until
+
+NUMBERS = range(12)
+
+
+def shop(*versions: str, numbers: range = NUMBERS) -> dict[str, Answer]:
+    """A front page that links to several addresses of each page."""
+    paths = [f"/{number}{version}" for number in numbers for version in versions]
+    return {"/": page("home", *paths)} | {path: page(path.partition("?")[0]) for path in paths}
+
+
+def contents(done: Any) -> list[str]:
+    return sorted(item["path"].partition("?")[0] for item in done.items if item["path"] != "/")
+
+
+WANTED = sorted(f"/{number}" for number in NUMBERS)
+
+
+class Lists(Walker):
+    """Its front page is a list, and has another callback."""
+
+    def request(self, path: str, **options: Any) -> Any:
+        return super().request(path, callback=self.list if path == "/" else self.parse, **options)
+
+    def list(self, response: Any) -> Any:
+        yield from map(self.request, self.links(response))
+
+
+class Silent(Lists):
+    """Gives no items of pages with a query, but follows all links."""
+
+    def parse(self, response: Any) -> Any:
+        yield from list(super().parse(response))["?" in response.url :]
+
+
+class Leads(Lists):
+    """Gives no items at all."""
+
+    def parse(self, response: Any) -> Any:
+        yield from list(super().parse(response))[1:]
+
+
+class Refuses:
+    """A pipeline that wants no items of pages with a query."""
+
+    def process_item(self, item: Any) -> Any:
+        if "?" in item["path"]:
+            raise DropItem("not wanted")
+        return item
+
+
+@pytest.mark.parametrize("follow", ["never", "yield"])
+@pytest.mark.parametrize("at_once", [1, 8])
+@pytest.mark.parametrize(
+    ("spider", "pipelines"), [(Silent, {}), (Lists, {Refuses: 1})], ids=["silent", "refused"]
+)
+def test_no_content_is_lost_to_a_copy_that_gives_none(
+    crawl: Run, tmp_path: Path, spider: type[Walker], pipelines: Any, at_once: int, follow: str
+) -> None:
+    settings = {"DEDUP_INDEX": f"file:{tmp_path}/index", "DEDUP_FOLLOW": follow, "DEDUP_PARKED": ""}
+    for _ in range(2):
+        done = crawl(
+            shop("?print=1", ""), spider, ITEM_PIPELINES=pipelines, CONCURRENT_REQUESTS=at_once, **settings
+        )
+        assert contents(done) == WANTED
+        assert done.mishaps == []
+
+
+def test_nor_in_redis(crawl: Run, server: Server) -> None:
+    for _ in range(2):
+        done = crawl(shop("?print=1", ""), Silent, DEDUP_INDEX=server.address)
+        assert contents(done) == WANTED
+
+
+@pytest.mark.parametrize("at_once", [1, 8])
+def test_copies_of_what_gave_an_item_stay_dropped(crawl: Run, at_once: int) -> None:
+    pages = shop("", numbers=NUMBERS)
+    pages |= {f"{path}?print=1": answer for path, answer in pages.items() if path != "/"}
+    pages["/"] = page("home", *(path for path in pages if path != "/"))
+    done = crawl(pages, Silent, CONCURRENT_REQUESTS=at_once)
+    assert contents(done) == WANTED
+    assert len(done.dropped) == len(NUMBERS)
+    assert "fetched_again" not in done.figures
+
+
+def test_a_spider_that_only_follows_links_asks_for_nothing_twice(crawl: Run) -> None:
+    done = crawl(shop("?print=1", ""), Leads, DEDUP_PROBE=False)
+    assert len(done.requests) == len({*done.requests})
+    assert done.figures["dropped"] + done.figures["not_followed"] == len(NUMBERS)
+
+
+def test_a_content_that_gives_nothing_anywhere_is_let_go(crawl: Run) -> None:
+    """Else lists of links would be followed for ever, where each link has a new session."""
+    endless = [f"?print={number}" for number in range(4 * ADDRESSES)]
+    pages = shop("", numbers=range(2)) | shop(*endless, numbers=range(2, 3))
+    pages["/"] = page("home", *(path for path in pages if path != "/"))
+    done = crawl(pages, Silent)
+    kept = [path for path, verdict in done.verdicts.items() if verdict == "new" and "?" in path]
+    assert contents(done) == ["/0", "/1"]
+    assert 1 < len(kept) <= ADDRESSES
+
+
+@driven
+async def test_another_crawl_does_not_wait_for_a_barren_page(server: Server, tmp_path: Path) -> None:
+    """Its copy is fetched again as soon as the first crawl has nothing else to do."""
+    indexes = [open_index(server.address, DETECTOR) for _ in range(2)]
+    async with filtering(tmp_path / "1", indexes[0]) as one, filtering(tmp_path / "2", indexes[1]) as other:
+        for path in ("a", "b"):
+            assert await one.judge(path, kind="parse") == "keep: new"
+        one.filter.gave("a", "parse", Verdict("new"))
+        for path in ("a", "b"):
+            await one.filter.handed_over(path)
+        assert await other.judge("c", "b", origin="c") == "drop: /b"
+        one.filter.is_busy()
+        await until(lambda: other.crawl.again == ["c"])

@@ -79,10 +79,11 @@ def test_two_workers_never_ask_a_host_before_its_delay_is_over(server: Server, t
 
 
 def test_what_a_killed_worker_was_handed_is_crawled_by_the_next(server: Server, tmp_path: Path) -> None:
-    with serve(Hosts(wait=0.02)) as site:
+    with serve(Hosts()) as site:
+        site.most[1] = 11
         other = Worker(site, tmp_path, "1/2", DEDUP_INDEX=server.address)
         killed = Worker(site, tmp_path, "2/2", DEDUP_INDEX=server.address)
-        wait_until(lambda: sum(asked.host in site.names[1::2] for asked in site.asked) > 10)
+        wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 11)
         wait_until(lambda: "is crawled here" in other.log.read_text())  # else its crawl would be another one
         assert killed.kill()
         a_minute_later(server, 1)
@@ -212,18 +213,21 @@ def test_free_shards_are_taken_by_workers_that_have_nothing_left_to_do(
 def test_a_worker_that_was_silent_for_too_long_ends_and_another_crawls_its_shard(
     server: Server, tmp_path: Path
 ) -> None:
-    slow = {"DOWNLOAD_DELAY": 0.1, "DEDUP_INDEX": server.address}
     with serve(Hosts()) as site:
-        other = Worker(site, tmp_path, "1/2", **slow)
-        paused = Worker(site, tmp_path, "2/2", **slow)
-        wait_until(lambda: sum(asked.host in site.names[1::2] for asked in site.asked) > 10)
+        site.most = {1: 11, 2: 1}
+        other = Worker(site, tmp_path, "1/2", DEDUP_INDEX=server.address)
+        paused = Worker(site, tmp_path, "2/2", DEDUP_INDEX=server.address)
+        wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 11)
         wait_until(lambda: "is crawled here" in other.log.read_text())  # else its crawl would be another one
-        paused.send(signal.SIGSTOP)
+        paused.pause()
         a_minute_later(server, 1)
-        heir = Worker(site, tmp_path, "auto/2", **slow)
+        heir = Worker(site, tmp_path, "auto/2", DEDUP_INDEX=server.address)
         wait_until(lambda: "is crawled here" in heir.log.read_text())
+        del site.most[1]
         paused.send(signal.SIGCONT)
-        assert [worker.wait(LIMIT) for worker in (other, paused, heir)] == [0, 4, 0]
+        assert paused.wait(LIMIT) == 4
+        site.most.clear()
+        assert [worker.wait(LIMIT) for worker in (other, heir)] == [0, 0]
     assert "shard 2 of 2 was taken by another worker" in paused.log.read_text()
     counts = kept(tmp_path)
     assert set(counts) == set(range(site.contents))
@@ -256,7 +260,7 @@ def slept_until_the_end(server: Server, folder: Path, *, lose: bool) -> int | No
         wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 4)
         # Else its crawl would be another one.
         wait_until(lambda: "is crawled here" in workers[0].log.read_text())
-        workers[1].send(signal.SIGSTOP)
+        workers[1].pause()
         lost = time.monotonic() + 10
         site.most.clear()
         a_minute_later(server, 0, 1)
@@ -289,12 +293,15 @@ def test_a_worker_that_lost_its_shard_while_it_slept_sends_nothing_more(
     server: Server, tmp_path: Path
 ) -> None:
     """Not even what had waited for its turn at the host."""
-    with serve(Hosts(1, contents=60)) as site:
+    with serve(Hosts(1)) as site:
+        site.most[0] = 8
         slow = {"DOWNLOAD_DELAY": 0.2, "RANDOMIZE_DOWNLOAD_DELAY": False, "DEDUP_INDEX": server.address}
         worker = Worker(site, tmp_path, "auto/1", lease=2, CONCURRENT_REQUESTS=32, **slow)
-        wait_until(lambda: len(site.asked) > 8)  # links are found faster than they are sent
-        worker.send(signal.SIGSTOP)
+        wait_until(lambda: len(site.asked) == 8)  # links are found faster than they are sent
+        worker.pause()
         wait_until(lambda: asyncio.run(is_taken(server)))
+        site.most.clear()
+        wait_until(lambda: not site.held)
         before = len(site.asked)  # what was under way has arrived
         worker.send(signal.SIGCONT)
         assert worker.wait(LIMIT) == 4
@@ -349,13 +356,14 @@ def test_twenty_crawls_by_four_workers_keep_each_content_once(tmp_path: Path) ->
     for seed in range(20):
         rng, folder = random.Random(seed), tmp_path / str(seed)
         folder.mkdir()
-        with running_server() as server, serve(Hosts(wait=0.01)) as site:
+        with running_server() as server, serve(Hosts()) as site:
+            site.most = dict.fromkeys(range(4), 1)  # so that none comes when all is done
             workers = []
             for number in rng.sample(range(1, 5), 4):
-                # With a delay, so that none comes when all is done.
-                settings = {"DEDUP_INDEX": server.address, "DOWNLOAD_DELAY": 0.1}
-                workers.append(Worker(site, folder, f"{number}/4", **settings))
+                workers.append(Worker(site, folder, f"{number}/4", DEDUP_INDEX=server.address))
                 time.sleep(rng.random() / 4)
+            wait_until(lambda: all("is crawled here" in worker.log.read_text() for worker in workers))
+            site.most.clear()
             assert [worker.wait(LIMIT) for worker in workers] == [0] * 4
             assert kept(folder) == Counter(range(site.contents)), f"run {seed}"
             assert not server.client.keys("shingleback:shards:*")
@@ -380,12 +388,14 @@ def test_a_worker_that_is_paused_beyond_its_lease_and_goes_on_costs_one_copy_at_
     server: Server, tmp_path: Path
 ) -> None:
     """Its pages answer for nothing meanwhile, and do so again as soon as it is back."""
-    slow = {"DOWNLOAD_DELAY": 0.05, "DEDUP_INDEX": server.address, "DEDUP_LEASE": 1}
     with serve(Hosts()) as site:
-        workers = [Worker(site, tmp_path, f"{number}/2", **slow) for number in (1, 2)]
-        wait_until(lambda: sum(asked.host in site.names[1::2] for asked in site.asked) > 10)
-        workers[1].send(signal.SIGSTOP)
-        time.sleep(2)
+        site.most[1] = 11
+        settings = {"DEDUP_INDEX": server.address, "DEDUP_LEASE": 1}
+        workers = [Worker(site, tmp_path, f"{number}/2", **settings) for number in (1, 2)]
+        wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 11)
+        workers[1].pause()
+        wait_until(lambda: has_ended_lease(server))
+        site.most.clear()
         workers[1].send(signal.SIGCONT)
         assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
     counts = kept(tmp_path)
@@ -394,17 +404,25 @@ def test_a_worker_that_is_paused_beyond_its_lease_and_goes_on_costs_one_copy_at_
     assert sum(worker.stats()["dedup/unjudged/uncertain"] for worker in workers) == 0
 
 
+def has_ended_lease(server: Server) -> bool:
+    """Whether a worker of the crawl does not renew the lease of its claims."""
+    seconds, _ = server.client.time()
+    return bool(server.client.zcount("shingleback:{shingleback/site}:runs", 1, 1000 * seconds))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("is_taken", [True, False], ids=["taken", "not taken"])
 def test_a_worker_is_paused_for_two_minutes(server: Server, tmp_path: Path, is_taken: bool) -> None:
     """Its leases of a minute are over meanwhile: that of its shard, and that of its claims.  If its shard is taken, it is paused
     until the others have ended the crawl."""
-    slow = {"DOWNLOAD_DELAY": 0.1, "DEDUP_INDEX": server.address}
+    settings = {"DEDUP_INDEX": server.address}
     with serve(Hosts()) as site:
-        other, paused = Worker(site, tmp_path, "1/2", **slow), Worker(site, tmp_path, "2/2", **slow)
-        wait_until(lambda: sum(asked.host in site.names[1::2] for asked in site.asked) > 10)
-        paused.send(signal.SIGSTOP)
-        workers = [other, paused, *([Worker(site, tmp_path, "auto/2", **slow)] if is_taken else [])]
+        site.most[1] = 11
+        other, paused = [Worker(site, tmp_path, f"{number}/2", **settings) for number in (1, 2)]
+        wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 11)
+        paused.pause()
+        site.most.clear()
+        workers = [other, paused, *([Worker(site, tmp_path, "auto/2", **settings)] if is_taken else [])]
         if is_taken:
             assert [worker.wait(LIMIT) for worker in (workers[0], workers[2])] == [0, 0]
         else:

@@ -362,7 +362,8 @@ def test_twenty_crawls_by_four_workers_keep_each_content_once(tmp_path: Path) ->
             for number in rng.sample(range(1, 5), 4):
                 workers.append(Worker(site, folder, f"{number}/4", DEDUP_INDEX=server.address))
                 time.sleep(rng.random() / 4)
-            wait_until(lambda: all("is crawled here" in worker.log.read_text() for worker in workers))
+            for worker in workers:
+                wait_until(lambda worker=worker: "is crawled here" in worker.log.read_text())
             site.most.clear()
             assert [worker.wait(LIMIT) for worker in workers] == [0] * 4
             assert kept(folder) == Counter(range(site.contents)), f"run {seed}"

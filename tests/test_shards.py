@@ -29,10 +29,11 @@ from twisted.python.failure import Failure
 
 from dedup import SettingsError
 from dedup.errors import IndexInUseError
-from dedup.frontier.handover import Beat, Delivery, Handover, Link
+from dedup.frontier.handover import Beat, Delivery, Handover, Link, Note
 from dedup.frontier.partition import Shard, owner
 from dedup.history.changes import changes
 from dedup.history.file import History
+from dedup.index.batching import end
 from dedup.scrapy.places import history_of
 from dedup.scrapy.settings import shard_options, unheard_shard
 from dedup.scrapy.visits import OWN
@@ -46,7 +47,7 @@ from tests.support.crawls import Run, Walker, page, words
 from tests.support.processes import scrapy
 from tests.support.redis import Server, running_server
 from tests.support.shards import Hosts, Single, Worker, a_minute_later, kept, serve
-from tests.support.waiting import LIMIT, wait_until
+from tests.support.waiting import LIMIT, until, wait_until
 
 
 def test_two_workers_keep_each_content_once_and_ask_each_host_from_one_side(
@@ -790,6 +791,30 @@ def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest
     asyncio.run(shards._beat())
     assert scheduled == ["0", "2", "3"]
     assert "<GET http://a.org/1> was handed over, and can't be scheduled" in caplog.text
+
+
+@driven
+async def test_what_is_done_is_noted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.scrapy.workers.shards.BEAT", 1000 * LIMIT)
+    crawler = get_crawler(Spider)
+    crawler.spider = spider = Spider("walker")
+    shards = ShardMiddleware(crawler, Shard(0, 1), "redis://127.0.0.1:1/0", "n", leaves_rest=True)
+    beats: list[list[Note]] = []
+
+    async def beat(links: object, notes: list[Note], **_: bool) -> Beat:
+        beats.append(notes)
+        return Beat("ok")
+
+    shards._handover.beat = beat  # type: ignore[method-assign, assignment]
+    beating = asyncio.create_task(shards._keep_beating())
+    await until(lambda: beats)
+    request = Request("http://a.org/", spider.parse)
+    shards.journal.taken(Delivery(0, 0, b""), request)
+    shards.journal.scheduled(request, 0)
+    shards.journal.let_go(request)
+    await until(lambda: len(beats) == 2)
+    await end(beating)
+    assert [len(notes) for notes in beats] == [0, 1]
 
 
 def test_what_the_filter_itself_would_ask_of_a_host_of_another_worker_is_not_sent() -> None:

@@ -26,6 +26,7 @@ class SharedIndex(Index):
 
     is_shared = True
     hosts: SharedHosts | None
+    _confirmations: Confirmations[int]
 
     def __init__(
         self, server: Server, keys: Keys, namespace: str, detector: Detector, **options: Any

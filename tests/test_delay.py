@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -11,7 +12,7 @@ from dedup.scrapy.delay import SharedDelayMiddleware
 from tests.support.coroutines import driven
 from tests.support.crawls import Run, Site, page
 from tests.support.redis import Server
-from tests.support.waiting import LIMIT
+from tests.support.waiting import LIMIT, wait_until
 
 KEY = "shingleback:delay:{a.example}"
 
@@ -55,16 +56,18 @@ def test_a_lease_lasts_until_the_answer_is_there(
     crawl: Run, site: Site, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long that takes, and longer than the host would wait for a worker that died."""
-    monkeypatch.setattr(delay, "HOLD", 1.0)  # and renewed four times as often
+    monkeypatch.setattr(delay, "HOLD", 2.0)  # and renewed four times as often
     lasted: dict[str, list[int]] = {}
     key = "shingleback:delay:{127.0.0.1}"
 
     def watch(path: str) -> None:
         lasted[path] = []
-        until = time.monotonic() + 1.1
-        while time.monotonic() < until:
+
+        def is_renewed() -> bool:
             lasted[path].append(server.client.pttl(key))
-            time.sleep(0.02)
+            return sum(left < later for left, later in pairwise(lasted[path])) == 2
+
+        wait_until(is_renewed)
 
     site.on_request = watch
     settings = {

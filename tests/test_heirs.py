@@ -154,7 +154,7 @@ def test_a_worker_that_was_silent_for_too_long_notes_nothing_beside_its_heir(
         site.most = {1: 20, 2: 10}  # of 40
         other, paused = [start(site, tmp_path, server, f"{number}/2") for number in (1, 2)]
         wait_until(lambda: noted(server, 1) > 5)
-        paused.send(signal.SIGSTOP)
+        paused.pause()
         a_minute_later(server, 1)
         heir = start(site, tmp_path, server, "auto/2")
         wait_until(lambda: "is crawled here" in heir.log.read_text())

@@ -30,7 +30,7 @@ from tests.support.fingerprints import Claim
 from tests.support.processes import Forked
 from tests.support.stores import PERSISTENT, RUN, opened_at
 from tests.support.surveys import surveyed, unopened
-from tests.support.waiting import LIMIT
+from tests.support.waiting import LIMIT, until
 
 DETECTOR = Detector()
 MENU = "".join(f"<li>menu item {n} of this shop" for n in range(100))
@@ -284,7 +284,7 @@ async def _contents(path: Path) -> tuple[list[str], object, dict[str, Chrome | N
 async def test_what_was_learned_of_dropped_pages_is_saved_at_the_end(path: Path) -> None:
     async with opened_at(f"file:{path}", DETECTOR) as index:
         await crawl(index, [product(number) for number in range(KNOWN)])
-        await asyncio.sleep(1)  # all of that is written
+        await until(lambda: in_file(path) == KNOWN)
         assert index.hosts is not None
         index.hosts.table(HOST).add(main_of(product(99)), kept=False)
         index.hosts.merge({HOST: index.hosts.table(HOST)})

@@ -104,3 +104,34 @@ def test_the_drop_log_needs_nothing_that_windows_lacks(
         writer.write({"url": "http://a.example/"})
         writer.close()
     assert log.read_bytes() == b'{"torn\n' + 2 * b'{"url": "http://a.example/"}\n'
+
+
+@pytest.mark.parametrize("harm", ["removed", "renamed", "replaced"])
+def test_a_log_that_is_taken_away_is_made_again(tmp_path: Path, harm: str) -> None:
+    log, drops = tmp_path / "drops.jsonl", DropLog(str(tmp_path / "drops.jsonl"))
+    drops.write({"url": "a"})
+    if harm == "removed":
+        log.unlink()
+    else:
+        log.rename(tmp_path / "drops.jsonl.1")
+        if harm == "replaced":
+            log.touch()
+    for url in ("b", "c"):
+        drops.write({"url": url})
+    drops.close()
+    assert log.read_text() == '{"url": "b"}\n{"url": "c"}\n'
+    if harm != "removed":
+        assert (tmp_path / "drops.jsonl.1").read_text() == '{"url": "a"}\n'
+
+
+def test_where_a_log_that_is_taken_away_can_t_be_made_again_that_is_told(tmp_path: Path) -> None:
+    log, drops = tmp_path / "drops.jsonl", DropLog(str(tmp_path / "drops.jsonl"))
+    drops.write({"url": "a"})
+    log.unlink()
+    log.mkdir()
+    with pytest.raises(IsADirectoryError):
+        drops.write({"url": "b"})
+    log.rmdir()
+    drops.write({"url": "c"})
+    drops.close()
+    assert log.read_text() == '{"url": "c"}\n'

@@ -250,6 +250,28 @@ def test_a_second_process_is_refused_where_the_file_was_chosen(crawl: Run, store
 
 
 @REFUSED
+def test_where_nothing_can_be_written_a_crawl_keeps_every_page(
+    crawl: Run, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if store != "file":
+        pytest.skip("it is not the default")
+    (tmp_path / "there" / "duplicates.jsonl").mkdir(parents=True)
+    (tmp_path / "there" / ".scrapy").touch()
+    monkeypatch.chdir(tmp_path / "there")
+    ours = {"DEDUP_INDEX": None, "DEDUP_LOG": None}
+    done = crawl(TWINS, **ours)
+    assert done.verdicts == dict.fromkeys(TWINS, "new") | {"/b": "unjudged: log"}
+    said = [m.getMessage() for m in done.messages if m.name.startswith("dedup") and m.levelname == "WARNING"]
+    assert [text.split(",")[0].split(" can't")[0] for text in said] == [
+        "DEDUP_LOG is 'duplicates.jsonl'",
+        "the index file:.scrapy/dedup/scrapybot/walker.sqlite",
+    ]
+    Path("duplicates.jsonl").rmdir()
+    assert crawl(TWINS, **ours).dropped == ["/b"]  # by an index in memory
+    for name, value in (("DEDUP_INDEX", "file:.scrapy/chosen.sqlite"), ("DEDUP_LOG", ".scrapy/chosen.jsonl")):
+        assert crawl(TWINS, **ours | {name: value}).requests == []
+
+
 def test_a_second_process_goes_on_in_memory_where_the_file_is_the_default(
     crawl: Run, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,10 +29,11 @@ from twisted.python.failure import Failure
 
 from dedup import SettingsError
 from dedup.errors import IndexInUseError
-from dedup.frontier.handover import Beat, Delivery, Handover, Link
+from dedup.frontier.handover import Beat, Delivery, Handover, Link, Note
 from dedup.frontier.partition import Shard, owner
 from dedup.history.changes import changes
 from dedup.history.file import History
+from dedup.index.batching import end
 from dedup.scrapy.places import history_of
 from dedup.scrapy.settings import shard_options, unheard_shard
 from dedup.scrapy.visits import OWN
@@ -46,7 +47,7 @@ from tests.support.crawls import Run, Walker, page, words
 from tests.support.processes import scrapy
 from tests.support.redis import Server, running_server
 from tests.support.shards import Hosts, Single, Worker, a_minute_later, kept, serve
-from tests.support.waiting import LIMIT, wait_until
+from tests.support.waiting import LIMIT, until, wait_until
 
 
 def test_two_workers_keep_each_content_once_and_ask_each_host_from_one_side(
@@ -79,10 +80,11 @@ def test_two_workers_never_ask_a_host_before_its_delay_is_over(server: Server, t
 
 
 def test_what_a_killed_worker_was_handed_is_crawled_by_the_next(server: Server, tmp_path: Path) -> None:
-    with serve(Hosts(wait=0.02)) as site:
+    with serve(Hosts()) as site:
+        site.most[1] = 11
         other = Worker(site, tmp_path, "1/2", DEDUP_INDEX=server.address)
         killed = Worker(site, tmp_path, "2/2", DEDUP_INDEX=server.address)
-        wait_until(lambda: sum(asked.host in site.names[1::2] for asked in site.asked) > 10)
+        wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 11)
         wait_until(lambda: "is crawled here" in other.log.read_text())  # else its crawl would be another one
         assert killed.kill()
         a_minute_later(server, 1)
@@ -212,18 +214,21 @@ def test_free_shards_are_taken_by_workers_that_have_nothing_left_to_do(
 def test_a_worker_that_was_silent_for_too_long_ends_and_another_crawls_its_shard(
     server: Server, tmp_path: Path
 ) -> None:
-    slow = {"DOWNLOAD_DELAY": 0.1, "DEDUP_INDEX": server.address}
     with serve(Hosts()) as site:
-        other = Worker(site, tmp_path, "1/2", **slow)
-        paused = Worker(site, tmp_path, "2/2", **slow)
-        wait_until(lambda: sum(asked.host in site.names[1::2] for asked in site.asked) > 10)
+        site.most = {1: 11, 2: 1}
+        other = Worker(site, tmp_path, "1/2", DEDUP_INDEX=server.address)
+        paused = Worker(site, tmp_path, "2/2", DEDUP_INDEX=server.address)
+        wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 11)
         wait_until(lambda: "is crawled here" in other.log.read_text())  # else its crawl would be another one
-        paused.send(signal.SIGSTOP)
+        paused.pause()
         a_minute_later(server, 1)
-        heir = Worker(site, tmp_path, "auto/2", **slow)
+        heir = Worker(site, tmp_path, "auto/2", DEDUP_INDEX=server.address)
         wait_until(lambda: "is crawled here" in heir.log.read_text())
+        del site.most[1]
         paused.send(signal.SIGCONT)
-        assert [worker.wait(LIMIT) for worker in (other, paused, heir)] == [0, 4, 0]
+        assert paused.wait(LIMIT) == 4
+        site.most.clear()
+        assert [worker.wait(LIMIT) for worker in (other, heir)] == [0, 0]
     assert "shard 2 of 2 was taken by another worker" in paused.log.read_text()
     counts = kept(tmp_path)
     assert set(counts) == set(range(site.contents))
@@ -256,7 +261,7 @@ def slept_until_the_end(server: Server, folder: Path, *, lose: bool) -> int | No
         wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 4)
         # Else its crawl would be another one.
         wait_until(lambda: "is crawled here" in workers[0].log.read_text())
-        workers[1].send(signal.SIGSTOP)
+        workers[1].pause()
         lost = time.monotonic() + 10
         site.most.clear()
         a_minute_later(server, 0, 1)
@@ -289,12 +294,15 @@ def test_a_worker_that_lost_its_shard_while_it_slept_sends_nothing_more(
     server: Server, tmp_path: Path
 ) -> None:
     """Not even what had waited for its turn at the host."""
-    with serve(Hosts(1, contents=60)) as site:
+    with serve(Hosts(1)) as site:
+        site.most[0] = 8
         slow = {"DOWNLOAD_DELAY": 0.2, "RANDOMIZE_DOWNLOAD_DELAY": False, "DEDUP_INDEX": server.address}
         worker = Worker(site, tmp_path, "auto/1", lease=2, CONCURRENT_REQUESTS=32, **slow)
-        wait_until(lambda: len(site.asked) > 8)  # links are found faster than they are sent
-        worker.send(signal.SIGSTOP)
+        wait_until(lambda: len(site.asked) == 8)  # links are found faster than they are sent
+        worker.pause()
         wait_until(lambda: asyncio.run(is_taken(server)))
+        site.most.clear()
+        wait_until(lambda: not site.held)
         before = len(site.asked)  # what was under way has arrived
         worker.send(signal.SIGCONT)
         assert worker.wait(LIMIT) == 4
@@ -314,7 +322,8 @@ async def is_taken(server: Server) -> bool:
 
 
 def test_jobs_that_are_stopped_go_on_where_they_were(server: Server, tmp_path: Path) -> None:
-    with serve(Hosts(wait=0.02)) as site:
+    with serve(Hosts()) as site:
+        site.most = {0: 6, 1: 6}  # and 16 requests are under way at most, of 40 contents
 
         def start(number: int) -> Worker:
             job = tmp_path / f"job {number}"
@@ -322,9 +331,12 @@ def test_jobs_that_are_stopped_go_on_where_they_were(server: Server, tmp_path: P
             return Worker(site, tmp_path, f"{number}/2", **settings)
 
         workers = [start(1), start(2)]
-        wait_until(lambda: len(site.asked) > 30)
+        wait_until(lambda: len(site.asked) == 12)
         for worker in workers:
             worker.send(signal.SIGTERM)
+        for worker in workers:  # from then on it asks for nothing more
+            wait_until(lambda worker=worker: "Closing spider (shutdown)" in worker.log.read_text())
+        site.most.clear()
         assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
         assert len(kept(tmp_path)) < site.contents
         lines = [line for file in tmp_path.glob("items-*") for line in file.read_text().splitlines()]
@@ -345,13 +357,15 @@ def test_twenty_crawls_by_four_workers_keep_each_content_once(tmp_path: Path) ->
     for seed in range(20):
         rng, folder = random.Random(seed), tmp_path / str(seed)
         folder.mkdir()
-        with running_server() as server, serve(Hosts(wait=0.01)) as site:
+        with running_server() as server, serve(Hosts()) as site:
+            site.most = dict.fromkeys(range(4), 1)  # so that none comes when all is done
             workers = []
             for number in rng.sample(range(1, 5), 4):
-                # With a delay, so that none comes when all is done.
-                settings = {"DEDUP_INDEX": server.address, "DOWNLOAD_DELAY": 0.1}
-                workers.append(Worker(site, folder, f"{number}/4", **settings))
+                workers.append(Worker(site, folder, f"{number}/4", DEDUP_INDEX=server.address))
                 time.sleep(rng.random() / 4)
+            for worker in workers:
+                wait_until(lambda worker=worker: "is crawled here" in worker.log.read_text())
+            site.most.clear()
             assert [worker.wait(LIMIT) for worker in workers] == [0] * 4
             assert kept(folder) == Counter(range(site.contents)), f"run {seed}"
             assert not server.client.keys("shingleback:shards:*")
@@ -376,12 +390,14 @@ def test_a_worker_that_is_paused_beyond_its_lease_and_goes_on_costs_one_copy_at_
     server: Server, tmp_path: Path
 ) -> None:
     """Its pages answer for nothing meanwhile, and do so again as soon as it is back."""
-    slow = {"DOWNLOAD_DELAY": 0.05, "DEDUP_INDEX": server.address, "DEDUP_LEASE": 1}
     with serve(Hosts()) as site:
-        workers = [Worker(site, tmp_path, f"{number}/2", **slow) for number in (1, 2)]
-        wait_until(lambda: sum(asked.host in site.names[1::2] for asked in site.asked) > 10)
-        workers[1].send(signal.SIGSTOP)
-        time.sleep(2)
+        site.most[1] = 11
+        settings = {"DEDUP_INDEX": server.address, "DEDUP_LEASE": 1}
+        workers = [Worker(site, tmp_path, f"{number}/2", **settings) for number in (1, 2)]
+        wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 11)
+        workers[1].pause()
+        wait_until(lambda: has_ended_lease(server))
+        site.most.clear()
         workers[1].send(signal.SIGCONT)
         assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
     counts = kept(tmp_path)
@@ -390,17 +406,25 @@ def test_a_worker_that_is_paused_beyond_its_lease_and_goes_on_costs_one_copy_at_
     assert sum(worker.stats()["dedup/unjudged/uncertain"] for worker in workers) == 0
 
 
+def has_ended_lease(server: Server) -> bool:
+    """Whether a worker of the crawl does not renew the lease of its claims."""
+    seconds, _ = server.client.time()
+    return bool(server.client.zcount("shingleback:{shingleback/site}:runs", 1, 1000 * seconds))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("is_taken", [True, False], ids=["taken", "not taken"])
 def test_a_worker_is_paused_for_two_minutes(server: Server, tmp_path: Path, is_taken: bool) -> None:
     """Its leases of a minute are over meanwhile: that of its shard, and that of its claims.  If its shard is taken, it is paused
     until the others have ended the crawl."""
-    slow = {"DOWNLOAD_DELAY": 0.1, "DEDUP_INDEX": server.address}
+    settings = {"DEDUP_INDEX": server.address}
     with serve(Hosts()) as site:
-        other, paused = Worker(site, tmp_path, "1/2", **slow), Worker(site, tmp_path, "2/2", **slow)
-        wait_until(lambda: sum(asked.host in site.names[1::2] for asked in site.asked) > 10)
-        paused.send(signal.SIGSTOP)
-        workers = [other, paused, *([Worker(site, tmp_path, "auto/2", **slow)] if is_taken else [])]
+        site.most[1] = 11
+        other, paused = [Worker(site, tmp_path, f"{number}/2", **settings) for number in (1, 2)]
+        wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 11)
+        paused.pause()
+        site.most.clear()
+        workers = [other, paused, *([Worker(site, tmp_path, "auto/2", **settings)] if is_taken else [])]
         if is_taken:
             assert [worker.wait(LIMIT) for worker in (workers[0], workers[2])] == [0, 0]
         else:
@@ -767,6 +791,30 @@ def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest
     asyncio.run(shards._beat())
     assert scheduled == ["0", "2", "3"]
     assert "<GET http://a.org/1> was handed over, and can't be scheduled" in caplog.text
+
+
+@driven
+async def test_what_is_done_is_noted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.scrapy.workers.shards.BEAT", 1000 * LIMIT)
+    crawler = get_crawler(Spider)
+    crawler.spider = spider = Spider("walker")
+    shards = ShardMiddleware(crawler, Shard(0, 1), "redis://127.0.0.1:1/0", "n", leaves_rest=True)
+    beats: list[list[Note]] = []
+
+    async def beat(links: object, notes: list[Note], **_: bool) -> Beat:
+        beats.append(notes)
+        return Beat("ok")
+
+    shards._handover.beat = beat  # type: ignore[method-assign, assignment]
+    beating = asyncio.create_task(shards._keep_beating())
+    await until(lambda: beats)
+    request = Request("http://a.org/", spider.parse)
+    shards.journal.taken(Delivery(0, 0, b""), request)
+    shards.journal.scheduled(request, 0)
+    shards.journal.let_go(request)
+    await until(lambda: len(beats) == 2)
+    await end(beating)
+    assert [len(notes) for notes in beats] == [0, 1]
 
 
 def test_what_the_filter_itself_would_ask_of_a_host_of_another_worker_is_not_sent() -> None:

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from dedup import open_index
 from dedup.filter import doubts
 from dedup.scrapy.compat import close
+from dedup.scrapy.slot import is_closing
 from tests.support.crawls import Run, Site, Walker, page
 from tests.support.filters import DETECTOR
 from tests.support.waiting import wait_until
@@ -184,7 +185,8 @@ class StopsAtA(Walker):
         yield self.note(response)
         if response.url.endswith("/a"):
             self.closing = asyncio.create_task(close(self.crawler, "it is enough"))
-            await asyncio.sleep(0.05)
+            while not is_closing(self.crawler):  # noqa: ASYNC110
+                await asyncio.sleep(0)
         for link in self.links(response):
             yield self.request(link)
 

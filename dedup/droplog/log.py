@@ -20,17 +20,18 @@ MAX_TEXT = 2_000
 class DropLog:
     """An open log.  Lines of several processes don't mix: each is one write to a file opened to append."""
 
-    def __init__(self, path: str, name: str = "", setting: str = "log") -> None:
+    def __init__(self, path: str, name: str = "", setting: str = "log", *, tries: bool = True) -> None:
         """``path`` may hold ``%(name)s`` and ``%(time)s``, as Scrapy's feeds do; ``name`` is the spider's.
 
-        ``setting`` is the one that errors name.  "" writes nothing.  Raises `SettingsError` if the file can't be written to.
+        ``setting`` is the one that errors name.  "" writes nothing.  Raises `SettingsError` if the file can't be written to,
+        which is not tried before the first line without ``tries``.
         """
         time = datetime.now(UTC).replace(microsecond=0).isoformat().replace(":", "-")
         filled = fill(path, name=name, time=time, setting=setting)
         self.path = Path(filled).expanduser() if filled else None  #: None: nothing is written
         self._file: int | None = None
         self._before = b""
-        if self.path is None:
+        if self.path is None or not tries:
             return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,9 +75,14 @@ class DropLog:
         return os.read(self._file, 1)
 
     def write(self, record: Mapping[str, object]) -> None:
-        """Adds a line, ASCII only; raises OSError if it is not all in the file, which the first line makes."""
+        """Adds a line, ASCII only; raises OSError if it is not all in the file.
+
+        The file is made by the first line, and again if it was removed or renamed meanwhile, as logrotate does.
+        """
         if self.path is None:
             return
+        if self._file is not None and not self._is_there(self._file, self.path):
+            self.close()
         file = self._open(self.path) if self._file is None else self._file
         line = self._before + as_line(record)
         written = os.write(file, line)
@@ -84,6 +90,13 @@ class DropLog:
             self._before = b"\n"
             raise OSError(f"only {written} of {len(line)} bytes written to {self.path}")
         self._before = b""
+
+    @staticmethod
+    def _is_there(file: int, path: Path) -> bool:
+        try:
+            return os.path.samestat(os.fstat(file), path.stat())
+        except FileNotFoundError:
+            return False
 
     def beside(self, suffix: str) -> Path | None:
         """Returns the path of a file beside the log; None if there is no log, or it is /dev/null or the like."""
@@ -94,7 +107,8 @@ class DropLog:
     def close(self) -> None:
         """Lets go of the file."""
         if self._file is not None:
-            os.close(self._file)
+            file, self._file = self._file, None
+            os.close(file)
 
 
 def as_line(record: Mapping[str, object]) -> bytes:

@@ -25,6 +25,7 @@ from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.plans import Plan
+from dedup.index.batching import Confirmations
 from dedup.index.entry import NONE_RARE, Entry, rare_keys, scope_mask, storable, storable_id, storable_url
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
@@ -57,6 +58,8 @@ class Index(ABC):
     reads_many = False
     #: Changes whenever what is stored would be read differently.
     format = FORMAT
+    #: What gathers confirmations, in a store that writes many at once.
+    _confirmations: Confirmations[Any] | None = None
 
     def __init__(self, detector: Detector, *, run: str | None = None, **settings: Any) -> None:
         """The keywords are `IndexSettings`."""
@@ -172,6 +175,11 @@ class Index(ABC):
     async def confirm(self, page_id: str) -> None:
         """The page was processed, items and all: its claim is done.  This is written within a second."""
         await self._confirm(storable_id(page_id))
+
+    async def flush(self) -> None:
+        """Writes at once what was confirmed.  Raises as `confirm` does."""
+        if self._confirmations is not None:
+            await self._confirmations.flush()
 
     async def release(self, page_id: str) -> None:
         """The page was not processed: this run's pending claim of it is as if it had never been made."""

@@ -11,12 +11,20 @@ from scrapy.settings import BaseSettings
 
 from dedup.compiled import fast
 from dedup.droplog.log import DropLog
-from dedup.errors import IndexInUseError
+from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.filter import Filter
 from dedup.scrapy.carried import Carried
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import left_run, new_run
-from dedup.scrapy.settings import Options, check_for_crawl, in_memory, is_sharded, read_settings, spelled
+from dedup.scrapy.settings import (
+    Options,
+    check_for_crawl,
+    in_memory,
+    is_chosen,
+    is_sharded,
+    read_settings,
+    spelled,
+)
 
 if TYPE_CHECKING:
     from dedup.history.file import History
@@ -35,9 +43,10 @@ async def open_filter(
     run = left_run(settings) or new_run(crawl)
     options = read_settings(settings, spider.name, run)
     check_for_crawl(options)
+    drops = _drop_log(crawler, options.crawl.log, log)
     try:
-        return await _open(crawler, log, options, DropLog(options.crawl.log, spider.name)), options
-    except IndexInUseError as error:
+        return await _open(crawler, log, options, drops), options
+    except IndexUnavailableError as error:
         other = in_memory(settings)
         if other is None:
             raise
@@ -46,7 +55,20 @@ async def open_filter(
             spelled(error),
         )
         options = read_settings(other, spider.name)
-        return await _open(crawler, log, options, DropLog(options.crawl.log, spider.name)), options
+        return await _open(crawler, log, options, drops), options
+
+
+def _drop_log(crawler: Crawler, path: str, told: logging.LoggerAdapter[logging.Logger]) -> DropLog:
+    """Returns the drop log.  If nobody has chosen it, it may be out of reach: nothing is dropped then."""
+    assert crawler.spider is not None
+    name = crawler.spider.name
+    try:
+        return DropLog(path, name)
+    except SettingsError as error:
+        if is_chosen(crawler.settings, "log"):
+            raise
+        told.warning("%s. As long as it can't, this crawl drops nothing", spelled(error))
+        return DropLog(path, name, tries=False)
 
 
 def shards_of(crawler: Crawler) -> "ShardMiddleware | None":

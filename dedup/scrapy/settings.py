@@ -228,6 +228,11 @@ def may_revisit(settings: BaseSettings) -> bool:
     return is_wanted and asks_for(settings, "conditional")
 
 
+def is_chosen(settings: BaseSettings, name: str) -> bool:
+    """Returns whether a setting has another value than by default."""
+    return bool(_read(settings, name) != SETTINGS[name].default)
+
+
 def in_memory(settings: BaseSettings) -> BaseSettings | None:
     """Returns the same settings with an index in memory; None if that would not do.
 

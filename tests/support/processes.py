@@ -69,6 +69,11 @@ class Forked:
         if self.status is None:
             self._line.sendall(bytes([number]))
 
+    def pause(self) -> None:
+        """Stops it where it is, and waits until it stands still."""
+        self.send(signal.SIGSTOP)
+        assert warm.ended(self._line) == -signal.SIGSTOP
+
     def kill(self) -> bool:
         """Kills it (-9); tells whether it was still running."""
         self.send(signal.SIGKILL)

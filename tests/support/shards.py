@@ -43,6 +43,7 @@ class Hosts:
         self.names = ["127.0.0.1", "127.0.0.3", "127.0.0.2", "127.0.0.4"][:hosts]
         self.contents = contents
         self.asked: list[Asked] = []
+        self.held: list[str] = []  #: the number of the worker of each request that is not answered yet
         self.port = 0
         self.headers = {"Content-Type": "text/html; charset=utf-8"}
         #: So many requests of a worker, by its number, are answered, and the next ones when this is raised.
@@ -109,7 +110,9 @@ def serve(site: Hosts) -> Iterator[Hosts]:
         host = asked.headers["Host"].partition(":")[0]
         by = asked.headers["User-Agent"]
         if by.isdecimal():
+            site.held.append(by)
             site.turn(int(by))
+            site.held.remove(by)
         site.asked.append(Asked(time.monotonic(), host, asked.path, by))
         time.sleep(site._wait)
         page = site.page(host, asked.path)

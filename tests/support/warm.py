@@ -100,7 +100,7 @@ def start(*arguments: str) -> socket.socket:
 
 
 def ended(line: socket.socket) -> int:
-    """The exit status of a fork, or minus the number of the signal that ended it; waits for it."""
+    """The exit status of a fork, or minus the number of the signal that ended or stopped it; waits for it."""
     told = line.recv(2)
     assert len(told) == 2, "the Python that is forked has gone"
     return int.from_bytes(told, "big", signed=True)
@@ -139,12 +139,15 @@ def serve(listener: socket.socket) -> list[str]:
 
 
 def keep(line: socket.socket, child: int) -> NoReturn:
-    """Passes signals on to a fork, and tells how it ended.  A program that was killed takes its fork along."""
+    """Passes signals on to a fork, and tells that it has stopped, and how it ended.  A program that was killed takes its fork along."""
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    while not (end := os.waitpid(child, os.WNOHANG))[0]:
+    while not (end := os.waitpid(child, os.WNOHANG | os.WUNTRACED))[0] or os.WIFSTOPPED(end[1]):
+        if end[0]:
+            line.sendall((-signal.SIGSTOP).to_bytes(2, "big", signed=True))
+            continue
         ready = select.select([line, woken], [], [])[0]
         if woken in ready:
             os.read(woken, 64)

@@ -37,6 +37,7 @@ class LocalIndex(Index):
     """`memory:` and `file:PATH`.  The file holds done pages only: what a crash leaves pending is gone."""
 
     in_memory = reads_many = True
+    _confirmations: Confirmations[ClaimedPage]
 
     def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
         """Raises `SettingsError` for an address that can't be one.  A namespace is of no use here."""

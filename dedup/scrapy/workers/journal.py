@@ -6,6 +6,7 @@ that it was found on, so that page would be fetched again.  Notes are written in
 page before its end: whatever the last one is that was written, the others can crawl what is left from there.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -58,6 +59,7 @@ class Journal:
         self._tickets: WeakKeyDictionary[Request, _Ticket] = WeakKeyDictionary()
         self._parents: WeakKeyDictionary[Request, Request] = WeakKeyDictionary()
         self._notes: deque[_QueuedNote] = deque()
+        self.has_done = asyncio.Event()  #: something is done since `first` was asked
         self._past: set[bytes] = set()  # keys of what was done before
         self._inherited: set[bytes] = set()  # tickets
         self._logger = logger_for(crawler, __name__)
@@ -153,6 +155,7 @@ class Journal:
             del self._tickets[request]
             if self.is_kept:
                 self._note(Note(ticket.shard, ticket.name, b"", ticket.key))
+                self.has_done.set()
 
     def _key(self, request: Request) -> bytes:
         """Returns the key by which a request is known when it is met again; b"" if it is sent each time that it is met."""
@@ -185,6 +188,7 @@ class Journal:
 
         What is noted as done has been written to the feeds by then.  If a feed can't be written, there are no notes.
         """
+        self.has_done.clear()
         notes = list[Note]()
         for waiting in islice(self._notes, MOST):
             if waiting.links > links:

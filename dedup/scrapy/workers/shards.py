@@ -189,10 +189,13 @@ class ShardMiddleware:
                 return
             except Exception:
                 self._logger.exception("A beat of the shard has failed")
-            await asyncio.sleep(pause)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.journal.has_done.wait(), pause)
 
     async def _beat(self) -> None:
         links, notes = self._first()
+        if notes and self._filter is not None:  # what is noted as done shadows its copies, whoever dies
+            await self._filter.index.flush()
         is_ready = self._filter is not None or not self._needs_filter  # else its first pages were not judged
         idle = not links and not self.journal and not self._inbox.legacies and self._is_idle()
         now = time.monotonic()

@@ -1,7 +1,6 @@
 """scrapy-redis: its spider, scheduler and duplicates filter on a redis-server, which has the index as well."""
 
 import re
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -144,17 +143,17 @@ class Worker(Files):
 def test_workers_with_one_queue_keep_one_delay_for_each_host(server: Server, tmp_path: Path) -> None:
     delay = 0.15
     with serve(Hosts(2, contents=40)) as site:
+        site.most[0] = 4  # else it might be through before the other begins
         slow = {
             "DOWNLOAD_DELAY": delay,
             "RANDOMIZE_DOWNLOAD_DELAY": False,
             "starts": [site.url(content, copy) for copy in (0, 1) for content in range(40)],
         }
         workers = [Worker(site, tmp_path, server, **slow)]
-        wait_until(lambda: len(site.asked) > 3)
-        workers[0].process.send_signal(signal.SIGSTOP)  # else it might be through before the other begins
+        wait_until(lambda: len(site.asked) == 4)
         workers.append(Worker(site, tmp_path, server, **slow))
         wait_until(lambda: "Spider opened" in workers[1].log.read_text())
-        workers[0].process.send_signal(signal.SIGCONT)
+        site.most.clear()
         assert [each.ended() for each in workers] == [0, 0]
     assert kept(tmp_path) == Counter(range(site.contents))
     assert all(each.stats()["downloader/response_count"] > 3 for each in workers)
@@ -164,16 +163,19 @@ def test_workers_with_one_queue_keep_one_delay_for_each_host(server: Server, tmp
 
 def test_a_content_that_a_killed_worker_lost_is_kept_from_its_copy(server: Server, tmp_path: Path) -> None:
     """scrapy-redis gives each request once, and those that a killed worker had never again."""
-    with serve(Hosts(2, contents=60, wait=0.05)) as site:
+    with serve(Hosts(2, contents=60)) as site:
+        site.most = {0: 8, 1: 1}
         settings = {
             "DOWNLOAD_DELAY": 0.001,
             "LOG_LEVEL": "DEBUG",
             "starts": [site.url(content, copy) for copy in (0, 1) for content in range(60)],
         }
         killed, other = Worker(site, tmp_path, server, **settings), Worker(site, tmp_path, server, **settings)
+        wait_until(lambda: Counter(asked.by for asked in site.asked) == {"0": 8, "1": 1})
         wait_until(lambda: all("Crawled (200)" in each.log.read_text() for each in (killed, other)))
         killed.process.kill()
         killed.process.wait()
+        site.most.clear()
         runs = "shingleback:{shingleback/site}:runs"
         for run in server.client.zrange(runs, 0, -1):  # a minute later
             server.client.zadd(runs, {run: 1})

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from dedup.fingerprint.fingerprint import Comparison, Fingerprint
     from dedup.index import Index, Verdict, open_index
 
+__version__ = "1.0.0.dev0"
+
 __all__ = [
     "Comparison",
     "DedupError",

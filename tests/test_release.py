@@ -56,6 +56,15 @@ def test_links_of_the_readme_work_on_an_index(sdist: Path) -> None:
             assert (ROOT / path).exists()
 
 
+def test_what_the_workflow_makes_is_a_target() -> None:
+    yaml = pytest.importorskip("yaml")
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"].values()
+    run = "\n".join(step.get("run", "") for job in jobs for step in job["steps"])
+    made = set(re.findall(r"\bmake (\w+)", run))
+    assert {"check", "test", "docs"} <= made
+    assert made <= set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
 @pytest.mark.slow
 def test_an_install_from_the_sdist_crawls(sdist: Path, tmp_path: Path) -> None:
     """Sdist, wheel, fresh environment, and a crawl of the demo site there."""

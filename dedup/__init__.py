@@ -48,6 +48,7 @@ from dedup.errors import (
 if TYPE_CHECKING:
     from dedup.batch.columns import clusters, duplicated, duplicates, originals
     from dedup.batch.explanation import Explanation, explain
+    from dedup.batch.hamming import near_pairs
     from dedup.batch.own_text import own_text
     from dedup.batch.pages import Pages, unique
     from dedup.batch.pages import open as open
@@ -76,6 +77,7 @@ __all__ = [
     "duplicated",
     "duplicates",
     "explain",
+    "near_pairs",
     "open_index",
     "originals",
     "own_text",
@@ -92,6 +94,7 @@ _HOMES = {
     **dict.fromkeys(("Comparison", "Fingerprint"), "dedup.fingerprint.fingerprint"),
     **dict.fromkeys(("Index", "Verdict", "open_index"), "dedup.index"),
     **dict.fromkeys(("Explanation", "explain"), "dedup.batch.explanation"),
+    "near_pairs": "dedup.batch.hamming",
     "own_text": "dedup.batch.own_text",
     **dict.fromkeys(("Pages", "open", "unique"), "dedup.batch.pages"),
     **dict.fromkeys(("clusters", "duplicated", "duplicates", "originals"), "dedup.batch.columns"),

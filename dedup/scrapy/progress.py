@@ -17,6 +17,10 @@ if TYPE_CHECKING:  # Scrapy loads extensions early (see `dedup.scrapy.addon.COMP
     from dedup.filter import Filter
 
 
+#: The stats of the line.
+FIGURES = ("pages", "dropped", "marked", "links_not_followed", "probes")
+
+
 class Progress(Component):
     """A Scrapy extension: tells what was kept and dropped, as often as Scrapy tells how many pages it has crawled."""
 
@@ -49,14 +53,10 @@ def progress(stats: Mapping[str, Any]) -> str:
     >>> progress({"dedup/pages": 1200, "dedup/dropped": 300, "dedup/links_not_followed": 4100, "dedup/probes": 1})
     '900 pages kept, 300 dropped (25%); 4,100 links not followed, 1 extra request to learn what is noise'
     """
-
-    def count(name: str) -> int:
-        return int(stats.get(f"dedup/{name}", 0))
-
-    pages, dropped, marked = count("pages"), count("dropped"), count("marked")
+    pages, dropped, marked, links, probes = (int(stats.get(f"dedup/{name}", 0)) for name in FIGURES)
     return (
         f"{many(pages - dropped, 'page')} kept"
         + (f" ({marked:,} marked)" if marked else "")
-        + f", {dropped:,} dropped ({dropped / max(1, pages):.0%}); {many(count('links_not_followed'), 'link')} not followed, "
-        f"{many(count('probes'), 'extra request')} to learn what is noise"
+        + f", {dropped:,} dropped ({dropped / max(1, pages):.0%}); {many(links, 'link')} not followed, "
+        f"{many(probes, 'extra request')} to learn what is noise"
     )

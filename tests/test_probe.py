@@ -1,7 +1,6 @@
 """Noise is measured: a kept page is fetched twice more, and only what differs between its own versions is forgiven."""
 
 import asyncio
-import gc
 import random
 import threading
 from collections import Counter
@@ -18,12 +17,6 @@ from scrapy.http.request import NO_CALLBACK
 
 from dedup.droplog.log import DropLog
 from dedup.filter import Counts, Crawl, Filter, Visit
-from dedup.filter.kept import Kept, KeptPages, Texts, digests
-from dedup.filter.kept import text_of as tokens_of
-from dedup.filter.moving import Moving
-from dedup.filter.noise import Among, Noise, Shown
-from dedup.filter.own_name import joined
-from dedup.filter.own_noise import OwnNoise
 from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
 from dedup.page.html import Page
@@ -215,30 +208,6 @@ class Related(Site):
 
 class RelatedToAll(Related):
     is_own = False
-
-
-def test_what_is_remembered_of_a_kept_page_is_not_looked_at_by_the_collector_of_garbage() -> None:
-    """A crawl remembers it of 50,000 pages, and all of them were looked at a hundred times while it kept 10,000 more."""
-    noise, pages, own = Noise(), KeptPages(), OwnNoise()
-    noise.learn(
-        "http://a.org/view?id=1", ["seen", "17", "times", "by", "all"], ["seen", "18", "times", "by", "all"]
-    )
-    gc.collect()
-    before = len(gc.get_objects())
-    for number in range(1_000):
-        url = f"http://a.org/view?id={number}"
-        pages.remember([2 * number, 2 * number + 1], Kept(url, url, number, number, 0))
-        own.met(url, noise.shown(url, f"seen {number} times by all".split(), url))
-    gc.collect()
-    assert len(gc.get_objects()) - before < 500
-
-
-def test_what_stands_before_a_list_that_a_page_has_not_stays_where_it_is() -> None:
-    """A calendar was kept for 20 years: two of its lines end alike, and of two orders of adverts one looked like such a list."""
-    moving = Moving(lists={(("low", "water"), ("only", "today"), 2)})
-    lines = "lamps at low water", "ropes were sold", "boats at low water", "only today : tea", "boats today"
-    page = [token for line in lines for token in ("\n4", *line.split())]
-    assert moving.settled(page) == (page, [])
 
 
 class Boards(Site):
@@ -505,85 +474,6 @@ async def test_no_page_is_dropped_if_the_kept_page_can_not_be_asked_whether_it_c
     assert counts["dedup/probe/failed"]
 
 
-def shown(probed: int, hashes: dict[int, int]) -> Shown:
-    return Shown(("kind", probed), (Among(0, hashes), Among(1, hashes)))
-
-
-def test_what_a_kept_page_showed_before_more_noise_was_known_tells_nothing() -> None:
-    pages = OwnNoise()
-    pages.met("a", shown(1, {5: 1}))
-    pages.met("a", shown(2, {4: 1, 7: 2}))
-    assert not pages.explains("a", "copy", shown(2, {4: 1, 7: 3}))
-    assert pages.ask("a", ("kind", 2)) == 1
-    pages.met("a", shown(2, {4: 1, 7: 4}))
-    assert pages.explains("a", "copy", shown(2, {4: 1, 7: 3}))
-    assert pages.explains("a", "copy", shown(2, {4: 1}))
-    assert not pages.explains("a", "copy", shown(2, {4: 2, 7: 3}))
-    pages.met("b", shown(1, {5: 1}))
-    assert [pages.ask("b", ("kind", 2)) for _ in range(4)] == [2, 2, 2, 0]
-
-
-def test_what_has_changed_on_the_page_itself_explains_it_too() -> None:
-    pages = OwnNoise()
-    pages.met("kept", shown(3, {5: 1, 9: 1}))
-    for at in (2, 3):
-        assert not pages.explains("kept", "copy", shown(3, {5: at, 9: 1}))
-        pages.met("copy", shown(3, {5: at, 9: 1}))
-    assert pages.explains("kept", "copy", shown(3, {5: 4, 9: 1}))
-    assert not pages.explains("kept", "copy", shown(3, {5: 4, 9: 2}))
-    other = Shown(("kind", 3), (Among(2, {5: 4, 9: 1}), Among(3, {5: 4, 9: 1})))
-    assert not pages.explains("kept", "copy", other), "something else differs, too"
-
-
-def test_others_explain_a_difference_once_eight_pages_of_their_kind_have_changed_and_none_has_not() -> None:
-    pages, one = OwnNoise(), shown(3, {5: 1})
-    for page in ("mine", "other", "static"):
-        pages.met(page, one)
-    for number in range(8):
-        assert not pages.trust("mine", "kind")
-        for at in (1, 2):
-            pages.met(str(number), shown(3, {5: at}))
-        assert pages.explains(str(number), "copy", shown(3, {5: 3}))
-        pages.count(str(number), "kind", explains=True)
-    assert pages.trust("mine", "kind")
-    assert not pages.trust("mine", "kind"), "once for each kept page"
-    pages.count("static", "kind", explains=False)
-    assert not pages.trust("other", "kind")
-
-
-def test_signs_in_the_block_of_a_counter_are_content_and_those_of_an_advert_are_not() -> None:
-    noise, url = Noise(), "http://example.org/view?id=1"
-
-    def page(sign: str, visitors: int, advert: str) -> list[str]:
-        foot = "<p>the foot of it"
-        return tokens_of(
-            read(f"<p>Tariff of the house: {sign} visitors {visitors}</p><div>{advert}</div>{foot}", url)
-        )
-
-    for visitors in (17, 18):
-        answers = ("buy this fine lamp", "sell ★★ that chair now")
-        shown = (page("✓", visitors * len(advert), advert) for advert in answers)
-        assert noise.learn(f"http://example.org/view?id={visitors}", *shown)
-    left = [noise.left(url, page(sign, 5, f"no stars {'★' * at}")) for at, sign in enumerate("✓✓✗")]
-    assert left[0] == left[1] != left[2]
-
-
-def test_one_side_of_an_advert_is_a_place_when_two_pages_have_shown_it() -> None:
-    noise = Noise()
-
-    def page(content: str, advert: str) -> list[str]:
-        return ["\n1", *content.split(), "\n1", *advert.split(), "\n1", "visitors", "count"]
-
-    for url, content, left in (
-        ("http://example.org/view?id=1", "a tale", "quite another an advert visitors count"),
-        ("http://example.org/view?id=1&ref=home", "a tale", "quite another an advert visitors count"),
-        ("http://example.org/view?id=2", "a poem", "quite another visitors count"),
-    ):
-        assert noise.learn(url, page(content, "buy this"), page(content, "or that"))
-        assert noise.left(url, page(content, "some advert")) == [*content.split(), "visitors", "count"]
-        assert " ".join(noise.left(url, page("quite another", "an advert"))) == left
-
-
 class Twins(Site):
     """The copies are on another host, whose name doesn't say that it is a mirror."""
 
@@ -723,68 +613,6 @@ async def test_a_probe_that_fails_keeps_the_page(tmp_path: Path) -> None:
     found, counts = await crawl(site, 60, tmp_path / "log")
     assert (contents_of(site, found), found.count("keep")) == (30, 60)
     assert counts["dedup/probe/failed"] <= 26
-
-
-def test_what_is_noise_is_known_by_the_tokens_around_it() -> None:
-    noise = Noise()
-    url, split = "http://example.org/view?id=1", str.split
-    assert noise.learn(url, split("a b seen 17 times c d"), split("a b seen 18 times c d"))
-    for text, left in {
-        "e f seen 20 times c h": "e f seen times c h",
-        "e b seen in 20 times g": "e b seen times g",
-        "e f seen 20 times g h": "e f seen 20 times g h",  # too little is as it was there
-        "e b seen a whole sentence that stands before the times": "e b seen a whole sentence that stands before the times",
-    }.items():
-        assert noise.left(url, split(text)) == split(left)
-    assert noise.left("http://example.org/other", split("b seen 20 times c")) == split("b seen 20 times c")
-    # What is everywhere on a page marks no place on it.
-    long = split("times " * 2_000 + "a b seen 20 times c d")
-    assert noise.left(url, long) == long
-
-
-def test_a_page_without_noise_is_known_by_its_octets_as_it_is_by_its_tokens() -> None:
-    rng, told = random.Random(7), set[object]()
-    some = [
-        "may",
-        "<p>May",
-        "5",
-        "05",
-        "2026",
-        "<a href=/2026/06>next</a>",
-        "<a href=/4.jpg>",
-        "<li>\u2713",
-        "!",
-        "\u0665",
-    ]
-    some += [
-        "<p>a story",
-        "<div><b>of</b>",
-        "</div>",
-        "<br>",
-        "<script>x = {name: 'lamp', size: 5}</script>",
-        "<nav>",
-        "</nav>",
-    ]
-    for _ in range(400):
-        url = rng.choice(["http://a.org/2026/05", "http://a.org/view?id=5", "http://a.org/about"])
-        page = read(" ".join(rng.choices(some, k=rng.randrange(30))), url)
-        noise, tokens = Noise(), tokens_of(page)
-        noise.learn(url, tokens, tokens)
-        assert noise.is_tried(url)
-        assert not noise.is_met(url)
-        texts = Texts(noise)
-        told.add(texts.digests(url, page, url))
-        assert texts.digests(url, page, url) == digests(joined(noise.left(url, tokens)), url)
-        assert texts.shown(url, page, url) == noise.shown(url, tokens, url)
-        assert texts.of(page) == tokens
-    assert len(told) > 300
-
-
-def test_two_pages_are_no_noise() -> None:
-    noise = Noise()
-    url = "http://example.org/view?id=1"
-    assert not noise.learn(url, words(1, 2_000).split(), words(2, 2_000).split())
-    assert not noise.is_met(url)
 
 
 # --- Over HTTP --------------------------------------------------------------------------------------
@@ -968,7 +796,7 @@ async def test_a_host_that_lets_the_filter_wait_in_vain_is_left_alone_for_a_whil
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("dedup.filter.again.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("dedup.filter.noise.again.time", SimpleNamespace(monotonic=lambda: now))
 
     class Hanging(Site):
         def html(self, number: int) -> str:

@@ -131,5 +131,5 @@ def _make(batch: Sequence[Capture], detector: Detector) -> list[Imprint]:
 
 def _packed(page: Capture, detector: Detector) -> tuple[bytes, int, bytes]:
     read, made = fingerprint(page, detector)
-    keys = (made.digest, made.view or made.digest, *made.keys) if made.reason is None else ()
+    keys = (made.digest, made.markup or made.digest, *made.keys) if made.reason is None else ()
     return pack(read, made), made.tokens, np.array(keys, np.uint64).tobytes()

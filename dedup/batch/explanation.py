@@ -15,6 +15,7 @@ from dedup.fingerprint.shingles import containment, resemblance
 from dedup.page.charset import decode
 from dedup.page.data import is_digest
 from dedup.page.html import Page
+from dedup.page.siblings import name_one_page
 from dedup.printing import many, printable, table
 from dedup.settings import IndexSettings
 
@@ -114,8 +115,8 @@ def compared(
         lines += [line for side in pages for line in describe(side.name, side.page)]
         own = _evidence(detector, pages, known)
         if a.own is not None and b.own is not None:
-            equal = "equal" if a.view == b.view else "different"
-            lines.append(("main view", f"{equal} (all outside menus and the like, and data)"))
+            equal = "equal" if a.markup == b.markup else "different"
+            lines.append(("markup", f"{equal} (all that can be seen: tags, attributes, texts, links)"))
         if own is not None:
             lines += [("own", text) for text in describe_own(own)]
             lines.append(("host", known.describe(*(side.url for side in pages)) if known else nothing))
@@ -145,10 +146,16 @@ def _head(side: Side) -> str:
 
 def _evidence(detector: Detector, pages: Sequence[Side], known: Tables | None) -> Evidence | None:
     a, b = pages
-    if a.fingerprint.own is None or b.fingerprint.own is None or a.fingerprint.digest == b.fingerprint.digest:
+    if a.fingerprint.own is None or b.fingerprint.own is None or _are_equal(pages):
         return None
     chrome = known.chrome(a.url, b.url) if known else None
     return evidence(detector, a.fingerprint, a.url, b.fingerprint, b.url, chrome or Chrome())
+
+
+def _are_equal(pages: Sequence[Side]) -> bool:
+    """Returns whether two pages are equal: in all that can be seen, or in their tokens if their addresses name one page."""
+    a, b = (side.fingerprint for side in pages)
+    return a.digest == b.digest and (a.markup == b.markup or name_one_page(*(side.url for side in pages)))
 
 
 def _judged(
@@ -158,10 +165,8 @@ def _judged(
     a, b = (side.fingerprint for side in pages)
     judged = a.reason is None and b.reason is None
     if found is None:
-        return "", replace(compared, duplicate=judged and a.digest == b.digest and a.simhash is not None)
+        return "", replace(compared, duplicate=judged and _are_equal(pages) and a.simhash is not None)
     against = objection(found, least)
-    if a.view == b.view and found.shows_same:
-        against = ""
     if known and known.chrome(*(side.url for side in pages)) is None:
         against = f"fewer than {KNOWN} kept pages of the host are known, and until then only equal pages are dropped"
     return against, replace(compared, duplicate=judged and not against)
@@ -180,8 +185,6 @@ def _verdict(
         return False, "a page is too short to be judged"
     if a.digest == b.digest:
         return True, "they are equal"
-    if a.view == b.view:
-        return True, "their main views are equal, and what is in there is their own"
     return True, "nearly all that is own to each of them is on the other"
 
 

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 #: Pages that share less than this are not the same, whatever the settings allow.
 LEAST = 0.5
 #: Rules by which all but noise, and what a page says of its own address, is equal.
-EQUAL = ("exact", "view", "soft_404", "probe")
+EQUAL = ("exact", "soft_404", "probe")
 #: What `Page.reason` may be where the page was read: its shingles can be compared.
 READ = (None, "empty", "truncated")
 
@@ -79,7 +79,7 @@ class Audit:
     def _wrong(self, url: str, page: Page, of: str, kept: Page, rule: str | None) -> float | None:
         """Returns how much two pages share if that is less than a rule asks for."""
         one, other = (self._detector.fingerprint_page(each) for each in (page, kept))
-        if one.simhash is not None and (one.digest == other.digest or one.view == other.view):
+        if one.simhash is not None and one.markup == other.markup:
             return None
         own = self._own(one, url, other, of)
         if own is not None and own.contains(

@@ -86,7 +86,7 @@ class Bodies:
             return None
         if len(page.heading) > MAX_HEADING:
             return None
-        known = Content(url, page._replace(tokens=[], chrome=()), fingerprint)
+        known = Content(url, page._replace(tokens=[], chrome=(), markup=""), fingerprint)
         self._known[key] = known
         return known
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from dedup.droplog.record import Record
 from dedup.filter.contents import Basis, Contents, content_digest, text_of
-from dedup.filter.kinds import MAX_KNOWN
 from dedup.filter.missing import Missing
-from dedup.filter.probe import Probe
+from dedup.filter.noise.kinds import IDLE
+from dedup.filter.noise.probe import Probe
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.fingerprint import Fingerprint
@@ -127,13 +127,13 @@ class Changes:
         if (old := self._history.texts.read(last.text)) is None:  # nobody knows any more what it said
             self._pending[visit.page_id] = _Sighting(None, "changed", url, digest, simhash, text)
             return Change("changed", url), False
-        probed = self._probe.noise.probed(url)
+        probed = contents.probed(url)
         found = await contents.differences(url, old, text)
         contents.note(url, found)
         if contents.own(url, found):
             await contents.learn(visit.url, text)
             text = contents.with_blocks(url, text)
-            if text.breaks or self._probe.noise.probed(url) != probed:
+            if text.breaks or contents.probed(url) != probed:
                 before, found = found, await contents.differences(url, old, text)
                 contents.note(url, found, contents.keys(url, before))
         if not (own := contents.own(url, found)):
@@ -253,12 +253,12 @@ class Changes:
         if old is None or new is None:
             return None
         found = await contents.differences(url, old, new)
-        for _ in range(MAX_KNOWN):
+        for _ in range(IDLE):
             if not (contents.own(url, found) and self._probe.may_learn(url)):
                 break
-            probed = self._probe.noise.probed(url)
+            probed = contents.probed(url)
             await contents.learn(url, new)
-            if self._probe.noise.probed(url) != probed:
+            if contents.probed(url) != probed:
                 found = await contents.differences(url, old, new)
         return found
 

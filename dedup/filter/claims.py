@@ -257,7 +257,7 @@ class Claimant:
 
 def _may_be_like(one: Fingerprint, other: Fingerprint, radius: int) -> bool:
     """Returns whether an index might find one page when the other is claimed: their tables share a key, or almost."""
-    if one.digest == other.digest or (one.view and one.view == other.view):
+    if one.digest == other.digest or (one.markup and one.markup == other.markup):
         return True
     if one.bands or other.bands:
         return not set(one.bands).isdisjoint(other.bands)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from dedup.filter.places import with_breaks
-from dedup.filter.probe import Probe
+from dedup.filter.noise.probe import Probe
+from dedup.filter.noise.words import WordGaps, with_breaks
 from dedup.fingerprint.chrome import KNOWN
 from dedup.fingerprint.detector import LEAST_VIEW
 from dedup.fingerprint.evidence import Part
@@ -59,6 +59,8 @@ class Contents:
     def __init__(self, index: Index, probe: Probe) -> None:
         self._index = index
         self._probe = probe
+        self._noise = WordGaps()
+        probe.heard.append(self._noise.hear)
         #: By host, `Visit.origin` of a page: others there are asked for in its manner.
         self.origins = Latest[str, Any](MAX_HOSTS)
         self._known = Latest[str, int](MAX_HOSTS)  # known pages that were met, by host
@@ -83,10 +85,14 @@ class Contents:
 
         await self._probe.learn(url, self.origins.get(host(url)), is_same)
 
+    def probed(self, url: str) -> int:
+        """Returns how many pages like this one were fetched again."""
+        return self._noise.probed(url)
+
     def with_blocks(self, url: str, text: Text) -> Text:
         """Returns the text of a page that is there with its blocks, if noise may be known by them."""
         tokens = text.tokens
-        if not isinstance(tokens, Tokens) or text.breaks or not self._probe.noise.is_met(url):
+        if not isinstance(tokens, Tokens) or text.breaks or not self._noise.is_met(url):
             return text
         return text._replace(breaks=[(at, depth, b"") for at, depth, _ in tokens.find_breaks()])
 
@@ -94,7 +100,7 @@ class Contents:
         """Returns the old words and the new ones, place by place, without noise: by the blocks of the new page, if it has them."""
         if not new.breaks:
             old = old._replace(breaks=())
-        elif not old.breaks and self._probe.noise.is_met(url):
+        elif not old.breaks and self._noise.is_met(url):
             old = old._replace(breaks=as_before(new.breaks, await _edits(_each(old), _each(new))))
         a, b = self._said(url, old), self._said(url, new)
         found = await _edits(a, b)
@@ -118,14 +124,12 @@ class Contents:
         tokens, chrome = _each(text), text.chrome
         if len(tokens) - sum(end - start for start, end in chrome) < LEAST_VIEW:
             chrome = ()
-        if not self._probe.noise.is_met(url):
+        if not self._noise.is_met(url):
             ends = [(0, 0), *chrome, (len(tokens), 0)]
             return [*chain(*(tokens[end:start] for (_, end), (start, _) in pairwise(ends))), "", *text.data]
         for start, end in chrome:
             tokens[start:end] = map(_ChromeToken, tokens[start:end])  # noise is known by what is around it
-        left = self._probe.noise.left(
-            url, [*with_breaks(tokens, text.breaks, str), "", *text.data], must_be_sure=True
-        )
+        left = self._noise.left(url, [*with_breaks(tokens, text.breaks), "", *text.data])
         return [token for token in left if type(token) is str]
 
     def _signs_count(self, url: str, old: Text, new: Text) -> bool:
@@ -134,7 +138,7 @@ class Contents:
             return False
         if _each(old) != _each(new) or [*old.data] != [*new.data]:
             return False  # where words change that don't count, so may the signs beside them
-        return not self._probe.noise.signs_change(url)
+        return not self._noise.signs_change(url)
 
     def keys(self, url: str, found: list[Said]) -> list[int]:
         """Returns the keys by which the edits of a page are counted."""
@@ -154,15 +158,11 @@ class Contents:
     def told(self, url: str, found: list[Said]) -> Basis:
         """Returns what these edits depend on."""
         keys = self.keys(url, found)
-        return (
-            Basis(self._probe.noise.probed(url), keys, self._are_own(url, keys))
-            if len(keys) <= FEW
-            else Basis()
-        )
+        return Basis(self._noise.probed(url), keys, self._are_own(url, keys)) if len(keys) <= FEW else Basis()
 
     def stands(self, url: str, told: Basis) -> bool:
         """Returns whether nothing has become known since that changes the edits of a page, and nothing more will."""
-        is_same = told.probed == self._probe.noise.probed(url) and self._are_own(url, told.keys) == told.own
+        is_same = told.probed == self._noise.probed(url) and self._are_own(url, told.keys) == told.own
         return is_same and not self._probe.may_learn(url)
 
     def words(self, url: str, text: Text) -> tuple[str, ...]:

@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from dedup.filter.kept import text_of
-from dedup.filter.noise import Noise
-from dedup.filter.places import is_signs
+from dedup.filter.noise.gaps import Gaps
+from dedup.filter.noise.words import is_signs, left_of_words, lines_of_words, words_of
 from dedup.page.html import Page
 from dedup.page.words import is_url, split_tokens
 
@@ -18,10 +17,10 @@ from dedup.page.words import is_url, split_tokens
 class ErrorPage:
     """What a host shows at addresses that lead nowhere."""
 
-    def __init__(self, url: str, tokens: Sequence[str], heading: Sequence[str], noise: Noise) -> None:
+    def __init__(self, url: str, tokens: Sequence[str], heading: Sequence[str], noise: Gaps) -> None:
         """``url`` is the one of them that has shown the tokens."""
         self.url = url
-        self._tokens = noise.left(url, tokens)
+        self._tokens = left_of_words(tokens, noise)
         self._heading = heading
         self._noise = noise
 
@@ -30,7 +29,7 @@ class ErrorPage:
         address = Address(url)
         if address.without(Address(self.url).without(page.heading)) != address.without(self._heading):
             return False
-        own = Address(self.url).without(self._noise.left(self.url, address.without(text_of(page))))
+        own = Address(self.url).without(left_of_words(address.without(words_of(page)), self._noise))
         shown = address.without(self._tokens)
         return len(own) == len(shown) and all(map(_are_alike, own, shown))
 
@@ -71,9 +70,10 @@ class Address:
 def in_common(answers: Sequence[tuple[str, Page]], kept: Page) -> ErrorPage | None:
     """Returns what two answers have in common.  None if most of what the first says, beside the kept page, is not in the other."""
     url, page = answers[0]
-    a, b = (Address(at).without(text_of(answer)) for at, answer in answers)
-    own, changing = (Counter(a) - Counter(said) for said in (text_of(kept), b))
-    noise = Noise()
-    if 2 * changing.total() >= own.total() or not noise.learn(url, a, b):
+    a, b = (Address(at).without(words_of(answer)) for at, answer in answers)
+    own, changing = (Counter(a) - Counter(said) for said in (words_of(kept), b))
+    if 2 * changing.total() >= own.total():
         return None
+    noise = Gaps()
+    noise.learn(url, lines_of_words(a), lines_of_words(b))
     return ErrorPage(url, a, Address(url).without(page.heading), noise)

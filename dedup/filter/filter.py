@@ -19,7 +19,7 @@ from dedup.filter.copies import Copies
 from dedup.filter.counting import counts_of
 from dedup.filter.doubts import Watch
 from dedup.filter.ending import Ending
-from dedup.filter.probe import Probe
+from dedup.filter.noise.probe import Probe
 from dedup.filter.reading import Reading
 from dedup.filter.retries import Retries
 from dedup.filter.soft_404 import Soft404s
@@ -31,6 +31,7 @@ from dedup.filter.visit import Crawl, Outcome, Visit
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, Verdict
 from dedup.page.html import Page
+from dedup.page.siblings import one_address
 from dedup.settings import Action, FilterSettings
 
 if TYPE_CHECKING:  # few crawls keep a history
@@ -100,6 +101,8 @@ class Filter:
             verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint, visit.carried)
         if verdict.status == "same" and fingerprint.simhash is not None:
             self._watch.met_again(visit.page_id, fingerprint.simhash)
+        elif verdict.status == "duplicate" and one_address(visit.url) == one_address(verdict.of or ""):
+            await self._probe.meet(verdict.of_id, page)
         spend(self.stats, "fingerprint", read - started)
         spend(self.stats, "claim", time.perf_counter() - read)
         if (
@@ -117,7 +120,7 @@ class Filter:
         elif claimed.status == "new":  # what was dropped for it meanwhile is fetched again
             await self.failed(visit.page_id)
         elif verdict.status == "same":
-            self._probe.keep(visit, page, fingerprint)
+            await self._probe.keep(visit, page, fingerprint)
         unchanged = bool(self.settings.incremental) and verdict.known
         outcome = Outcome("keep", verdict, fingerprint, page if is_read else None, None, unchanged=unchanged)
         if verdict.status == "duplicate":

@@ -19,8 +19,8 @@ from xxhash import xxh3_128_hexdigest
 
 from dedup.filter.alarm import name_of
 from dedup.filter.error_page import Address, ErrorPage, in_common
-from dedup.filter.likeness import still_kept
-from dedup.filter.probe import Probe
+from dedup.filter.noise.likeness import still_kept
+from dedup.filter.noise.probe import Probe
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.fingerprint import Fingerprint

@@ -15,7 +15,7 @@ from dedup.droplog.record import Record
 from dedup.errors import DedupError
 from dedup.filter.doubts import Watch
 from dedup.filter.drop import Drop
-from dedup.filter.likeness import still_kept
+from dedup.filter.noise.likeness import still_kept
 from dedup.filter.recording import make_record
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Outcome, Visit

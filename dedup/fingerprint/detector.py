@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from lxml import etree
+from xxhash import xxh3_64_intdigest
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.digests import bloom, digest_of, with_data
@@ -30,6 +31,7 @@ from dedup.fingerprint.simhash import distance
 from dedup.fingerprint.sketch import Sketcher
 from dedup.latest import Latest
 from dedup.page.charset import decode
+from dedup.page.comments import without_comments
 from dedup.page.html import Page, parse
 from dedup.page.ignore import Ignore
 from dedup.page.read import read, read_text, tokens_as_page
@@ -37,7 +39,7 @@ from dedup.page.tokens import join, without
 from dedup.settings import DetectorSettings
 
 #: Changes whenever the same page would get another fingerprint; stored with every index.
-SCHEME = 6
+SCHEME = 7
 #: Words outside marked chrome that make a main view of a page.
 LEAST_VIEW = 8
 #: Fingerprints that a detector remembers, in 1 kB each and 8 bytes a word: pages that are served again and again cost no
@@ -195,8 +197,20 @@ class Detector(DetectorSettings):
             found = replace(found, links=page.links, called=called, said=said)
         else:
             found = self._compute(page, digest, view, called, said)
-        self._recent[key] = found
+        self._recent[key] = found = replace(found, markup=self.digest_markup(page.markup) or digest)
         return found
+
+    def digest_markup(self, markup: str) -> int:
+        """Returns 64 bits that stand for all that can be seen of a page, comments left out; 0 for no markup.
+
+        >>> detector = Detector()
+        >>> detector.digest_markup("<b>10 Mb<!-- 12:05 -->") == detector.digest_markup("<b>10 Mb"), detector.digest_markup("<b>10 MB") == detector.digest_markup("<b>10 Mb")
+        (True, False)
+        """
+        if not markup:
+            return 0
+        octets = without_comments(markup).encode("utf-8", "surrogatepass")
+        return xxh3_64_intdigest(octets, self._secrets["digest"])
 
     def elsewhere(self, found: Fingerprint, page: Page) -> Fingerprint:
         """Returns the fingerprint of a page that differs only in its address from one that was judged, and returns its tokens may be missing."""
@@ -253,6 +267,7 @@ class Detector(DetectorSettings):
             0,
             digest=digest,
             view=digest,
+            markup=digest,
             bands=self.finder.bands(hashes, self._secrets["signature"]),
         )
 

@@ -38,8 +38,6 @@ from dedup.printing import many
 LEAST_MATCHING = 8.0
 #: At least this share of what is a page's own has to be on a kept page, or else a crawl doesn't look whether the rest is noise.
 LEAST_PROBED = 0.5
-#: A main view shows that two pages are one only if it has at least this many.
-FEW_SHOWN = 2
 #: A sketch holds what was not common when its page was filed, and nobody knows any more what that was.  So it is
 #: compared with the page at several levels: without what is on this many times as many pages as make chrome.
 LEVELS = (1.0, 4.0, float("inf"))
@@ -80,7 +78,6 @@ class Evidence(NamedTuple):
     other_name: bool = False  #: each page is called, in heading and address, by a name that the other is not
     same_name: bool = False  #: both are called the same by heading and address, or have the same path
     siblings: bool = False  #: the site tells them apart by their addresses
-    shows_own: bool = False  #: enough of the page's main view is its own
 
     @property
     def own(self) -> float:
@@ -109,14 +106,6 @@ class Evidence(NamedTuple):
     def suffices(self, least: float) -> bool:
         """Returns whether it is a near-duplicate; ``least`` is the share of each part that the other has to contain."""
         return not self.is_told_apart and self.contains(least)
-
-    @property
-    def shows_same(self) -> bool:
-        """True if it is a near-duplicate, if the main views of both pages are equal.
-
-        Something in there has to be own: where chrome is marked wrongly, a cookie banner may be all of the view.
-        """
-        return self.shows_own and not self.is_told_apart
 
 
 class Part:
@@ -160,11 +149,6 @@ class Part:
         found = apart(url, other)
         return found is not None and not (found.parts and all(map(self._chrome.has_copies, found.parts)))
 
-    @property
-    def shows_own(self) -> bool:
-        """True if enough of its main view is its own to say that it is the same page."""
-        return len(self.rare) >= FEW_SHOWN
-
     @cached_property
     def _levels(self) -> "_Levels":
         found = dict[int, tuple[Hashes, Hashes, int]]()
@@ -193,7 +177,7 @@ class Part:
     def evidence(self, shares: Shares, url: str, kept: Called, kept_url: str) -> Evidence:
         """Returns what speaks for and against the page at ``url``, which shares so much with a kept one."""
         names = is_other_name(self._page, kept), is_same_name(self._page, kept)
-        return Evidence(*shares, *names, self.are_siblings(url, kept_url), self.shows_own)
+        return Evidence(*shares, *names, self.are_siblings(url, kept_url))
 
     def weigh(self, stored: Hashes) -> list[Shares]:
         """Returns how much of it and of each of n kept pages' parts match: see `measure`."""

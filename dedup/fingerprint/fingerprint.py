@@ -57,6 +57,8 @@ class Fingerprint:
     bands: tuple[int, ...] = ()  #: 64 bits each: bands, or megashingles, where the method has them
     #: The same of the tokens of its main view, those outside marked chrome; the digest where there is no other.
     view: int = 0
+    #: The same of its markup, which is all that a reader, a script or a link could see; the digest where there is none.
+    markup: int = 0
     called: Called = UNCALLED  #: what it is called
     said: int = field(default=0, compare=False)  #: the same, of all words of heading and address; not stored
     #: What tells its own shingles from the chrome of its host; only a page that was just read has it.

@@ -1,6 +1,6 @@
 """How a page is claimed where pages have numbers: look, weigh, file.  Whatever the store, it is said here.
 
-* The store **looks** which pages are near, equal, or of an equal main view.  It does so in its own way, without a lock.
+* The store **looks** which pages are near or equal.  It does so in its own way, without a lock.
   If there are none, it may file the page at once.
 * They are **weighed**, nearest first, by a rule that knows no store (see `dedup.index.weighing`).
 * The store **files** the page, in one step and without knowing the rule: if pages like it were filed since the look,
@@ -40,7 +40,7 @@ class Candidates(NamedTuple):
     seen: int  #: up to which number it has looked
     own: State = State.ABSENT  #: what the page id itself is
     equal: Sequence[int] = ()  #: pages of the same digest
-    views: Sequence[int] = ()  #: pages with the same digest of the main view
+    alike: Sequence[int] = ()  #: pages with the same markup
     rare: Sequence[Sequence[int]] = ()  #: pages that share a rare shingle, by shingle
     near: Iterable[Sequence[int]] = ()  #: pages at the same distance each, the nearest first
     is_crowded: bool = False  #: true if there are more
@@ -92,8 +92,8 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
     if looked.is_filed:
         return Verdict.new(crowded=looked.is_crowded)
     weighing = Weighing[int](store.detector, store.hosts, entry, page)
-    if looked.equal:
-        weighing.see_equal(await store.read(looked.equal))
+    if equal := dict.fromkeys((*looked.alike, *looked.equal)):
+        weighing.see_equal(await store.read(equal))
         if verdict := _seen_at_once(weighing, weighing.order(), looked):
             return verdict
     rarest: list[Sequence[int]] = sorted(filter(None, looked.rare), key=len)
@@ -103,7 +103,7 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
     if looked.own.casts_shadow:  # then that may be all there is to say
         order = weighing.order(is_all=False)
     else:
-        order = await _weigh_on(store, weighing, batches, looked.views)
+        order = await _weigh_on(store, weighing, batches)
     if verdict := _seen_at_once(weighing, order, looked):
         return verdict
     while True:
@@ -124,7 +124,7 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
                 weighing.see_all(await _brought(store, weighing, answer.later))
                 order = weighing.order(is_all=order.is_all)
             case _:
-                order = await _weigh_on(store, weighing, batches, looked.views)
+                order = await _weigh_on(store, weighing, batches)
 
 
 def _seen_at_once(weighing: Weighing[int], order: Order[int], looked: Candidates) -> Verdict | None:
@@ -139,17 +139,13 @@ def _seen_at_once(weighing: Weighing[int], order: Order[int], looked: Candidates
     return None
 
 
-async def _weigh_on(
-    store: Store, weighing: Weighing[int], batches: Iterator[Sequence[int]], views: Sequence[int]
-) -> Order[int]:
+async def _weigh_on(store: Store, weighing: Weighing[int], batches: Iterator[Sequence[int]]) -> Order[int]:
     """Returns the order after the next batch that may decide, or at last the whole order."""
     for batch in batches:
         if await _weigh(store, weighing, batch):
             return weighing.order(is_all=False)
         if len(batch) >= BATCH:
             await asyncio.sleep(0)  # others have their turn
-    if views:
-        weighing.see_views(await _brought(store, weighing, views))
     return weighing.order()
 
 
@@ -178,7 +174,7 @@ def settle(order: Order[K], state: Callable[[K], State], is_known: Callable[[K],
     """
     first: K | None = None
     known = False
-    for page in chain(order.equal, order.like, order.shown):
+    for page in chain(order.equal, order.like):
         of = state(page)
         if of.casts_shadow:
             return Answer("duplicate", page, of.is_done)

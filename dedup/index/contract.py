@@ -149,14 +149,15 @@ class Index(ABC):
             sketch,
             int(time.time()),
             self.run,
-            fingerprint.view or fingerprint.digest,
+            fingerprint.markup or fingerprint.digest,
             fingerprint.called,
             rare_keys(rare, fingerprint.digest),
         )
         verdict = await self._claim(entry, fingerprint)
         if self.hosts is not None and verdict.status == "new":
             near = verdict.near
-            is_copy = bool(near and not near.evidence and near.same_name)
+            is_alike = near is not None and near.digest == fingerprint.digest
+            is_copy = bool(near and not near.evidence and near.same_name and not is_alike)
             self.hosts.learn_kept(fingerprint, url, is_copy=is_copy, refiled=verdict.refiled)
             if near and near.evidence:
                 self.hosts.learn_near(url, near.url, near.evidence)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from dedup.fingerprint.fingerprint import RARE, UNCALLED, Called
+from dedup.page.siblings import name_one_page
 from dedup.page.urls import strip_user
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Entry(NamedTuple):
     sketch: bytes  #: of its own part, or of the whole page if the chrome of hosts counts
     filed: int  #: when, in seconds since 1970
     run: str  #: by which run, 32 hex digits
-    view: int = 0  #: the digest of its main view
+    markup: int = 0  #: the digest of its markup
     called: Called = UNCALLED  #: what its heading and its address call it
     rare: tuple[int, ...] = NONE_RARE  #: by which of its rare shingles it is found: see `rare_keys`
 
@@ -42,11 +43,21 @@ class Entry(NamedTuple):
         """What pages with equal tokens have in common, if what is handed over with them is equal, too."""
         return self.digest, self.simhash, self.scope
 
+    def is_copy(self, other: "Entry") -> bool:
+        """Returns whether all that can be seen of another page is the same, and what is handed over with it."""
+        return self.content == other.content and self.markup == other.markup
+
+    def equals(self, other: "Entry") -> bool:
+        """Returns whether another page is equal: its markup is, or its tokens are and both addresses name one page."""
+        return self.content == other.content and (
+            self.markup == other.markup or name_one_page(self.url, other.url)
+        )
+
     @property
     def keys(self) -> tuple[int, ...]:
         """The keys that the tables hold, by column.  The scope is mixed in: pages of one scope keep their
         distances, and pages of different scopes are as far apart as unrelated ones."""
-        keys = self.digest, self.view, *self.rare, *(self.bands or (self.simhash,))
+        keys = self.digest, self.markup, *self.rare, *(self.bands or (self.simhash,))
         return tuple([key ^ self.scope for key in keys]) if self.scope else keys
 
     def apart(self, other: "Entry") -> int:

@@ -135,7 +135,7 @@ def _base64(octets: bytes) -> str:
 #: What each field is read by, and what that allows.
 Fields = dict[str, tuple[Callable[[Any], Any], str]]
 #: Those of a page that are one number.
-KEYS = "simhash", "scope", "digest", "view"
+KEYS = "simhash", "scope", "digest", "markup"
 #: Those of a page.
 FIELDS: Fields = {
     "page_id": (_text, "text"),

@@ -32,7 +32,7 @@ class Verdict:
     resemblance: float | None = None  #: estimated, 0..1
     reason: str | None = None  #: why it is unjudged, or why it is kept though it is equal to a kept page
     of_simhash: int | None = None  #: simhash of the kept page
-    rule: str | None = None  #: what found it: "exact" (equal tokens), the detector's method, or "view"
+    rule: str | None = None  #: what found it: "exact" (equal tokens), or the detector's method
     of_id: str | None = field(default=None, compare=False)  #: page id of the kept page
     of_run: str | None = field(default=None, compare=False)  #: the run that has filed the kept page
     #: True if the kept page has been processed; if not, it may yet be released.

@@ -49,7 +49,6 @@ class Order(NamedTuple, Generic[K]):
 
     equal: Sequence[K] = ()  #: of the very same content
     like: Sequence[K] = ()  #: near-duplicates, the nearest first
-    shown: Sequence[K] = ()  #: whose main views are the same, and own
     nearest: Sequence[K] = ()  #: of the `MAX_NEAR` nearest, those that resemble the page enough
     is_all: bool = True  #: true if all candidates were weighed; else no verdict but "duplicate" can be given
     apart: Callable[[Mapping[str, Entry]], Collection[str]] = lambda _: ()  #: see `Weighing.apart`
@@ -75,14 +74,13 @@ class Weighing(Generic[K]):
         self._evidence: dict[K, Evidence | None] = {}
         self._equal: list[K] = []
         self._like: list[tuple[int, float, K]] = []
-        self._shown: list[K] = []
         self._nearest: list[K] = []
 
     def order(self, *, is_all: bool = True) -> Order[K]:
         """Returns the candidates that were weighed so far, as they are asked whether they cast a shadow."""
         like = [page for _, _, page in sorted(self._like)]
         nearest = [page for page in self._nearest if page in self._entries]
-        return Order(sorted(self._equal), like, sorted(self._shown), nearest, is_all, self.apart)
+        return Order(sorted(self._equal), like, nearest, is_all, self.apart)
 
     @property
     def room(self) -> int:
@@ -95,9 +93,12 @@ class Weighing(Generic[K]):
         return self.met > MAX_COMPARED
 
     def see_equal(self, others: Mapping[K, Entry]) -> None:
-        """Takes up those pages of the same digest that have the very same content."""
-        content = self.entry.content
-        self._equal += (page for page, other in self._beside(others).items() if other.content == content)
+        """Takes up those pages of the same digest, or with the same markup, that are equal."""
+        for page, other in self._beside(others).items():
+            if self.entry.equals(other):
+                self._equal.append(page)
+            elif other.content == self.entry.content:  # what differs may be noise
+                self._nearest.insert(0, page)
 
     def see_near(self, numbers: Sequence[K], sketches: Hashes) -> list[K]:
         """Compares the next candidates, the nearest first, by sketches of shape (n, w), and returns those that resemble the page.
@@ -137,15 +138,8 @@ class Weighing(Generic[K]):
         ]
         return bool(like)
 
-    def see_views(self, others: Mapping[K, Entry]) -> None:
-        """Weighs pages with the same main view."""
-        for page in self._weigh(self._beside(others)):
-            evidence = self._evidence[page]
-            if evidence and evidence.shows_same:
-                self._shown.append(page)
-
     def see_all(self, others: Mapping[K, Entry]) -> None:
-        """Weighs pages that may be equal, near, or of the same main view, the nearest first; those that were weighed are passed over."""
+        """Weighs pages that may be equal or near, the nearest first; those that were weighed are passed over."""
         entry, radius = self.entry, self._detector.radius
         fresh = {page: other for page, other in others.items() if page not in self._entries}
         self._check(fresh)
@@ -156,8 +150,6 @@ class Weighing(Generic[K]):
         self.met += len(close)
         words = self._detector.sketcher.words(fresh[page].sketch for page in close)
         self.weigh({page: fresh[page] for page in self.see_near(close, words)})
-        shown = [page for page, other in fresh.items() if other.view == entry.view]
-        self.see_views({page: fresh[page] for page in shown[:MAX_EQUAL]})
 
     def apart(self, others: Mapping[str, Entry]) -> Collection[str]:
         """Returns those of some pages that would not stand in the order if they were filed; none as long as the host is not known."""
@@ -167,7 +159,7 @@ class Weighing(Generic[K]):
         beside._parts = self._parts
         beside.see_all(others)
         order: Order[Any] = beside.order()
-        return others.keys() - {*order.equal, *order.like, *order.shown, *order.nearest}
+        return others.keys() - {*order.equal, *order.like, *order.nearest}
 
     def duplicate(self, of: K, *, done: bool) -> Verdict:
         """Returns the verdict if this page is the first that casts a shadow."""
@@ -180,7 +172,7 @@ class Weighing(Generic[K]):
             self.entry,
             other,
             self._resemblances[of],
-            rule="view" if apart is None else rule,
+            rule=rule,
             done=done,
             evidence=self._evidence.get(of),
         )

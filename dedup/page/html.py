@@ -47,7 +47,6 @@ from dedup.page.blocks import find_breaks
 from dedup.page.data import read_data
 from dedup.page.heading import address_words, place, shared
 from dedup.page.ids import MAX_URL
-from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS
 from dedup.page.mirrors import named_alike
 from dedup.page.shell import is_shell
@@ -90,6 +89,7 @@ class Page(NamedTuple):
     signs: bytes = b""
     canonical: str = ""  #: the URL that it says it should be known by; "" if it names none
     body: bytes = b""  #: of a page that is no text: a digest of all its bytes, by which alone it is judged
+    markup: str = ""  #: all that a reader, a script or a link could see of it: its text as it was read
 
 
 def parse(text: str) -> etree._Element:
@@ -152,16 +152,15 @@ def _parse(text: str) -> etree._Element:
     return root if root is not None else etree.fromstring(b"<html/>", parser)
 
 
-def extract(root: etree._Element, url: str = "", keep_urls: bool = True, ignore: Ignore = NOTHING) -> Page:
+def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page:
     """Returns the tokens of a parsed page, and does not change its tree.  O(size of the tree).
 
-    ``url`` is the page's own address, against which its links are resolved; ``ignore`` finds what doesn't count.
+    ``url`` is the page's own address, against which its links are resolved.
 
     >>> page = extract(parse("<title>Storm 2.0</title><nav>Home</nav><h1>Bolts</h1><p>A bolt"))
     >>> page.tokens, page.chrome, page.heading
     (['storm', '2', '0', 'home', 'bolts', 'a', 'bolt'], ((3, 4),), ('storm', '2', '0', 'bolts'))
     """
-    root = ignore.applied(root)
     found = walk(root, usable_base(url), keep_urls)
     if found.tokens.find_breaks is no_breaks:  # the walk in Python takes twice the time if it notes them
         found.tokens.find_breaks = cache(partial(find_breaks, root, usable_base(url), keep_urls))

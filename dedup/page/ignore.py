@@ -144,5 +144,19 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         ) from None
 
 
+def markup_of(root: etree._Element) -> str:
+    """Returns the markup of a tree to which an `Ignore` was `applied`, without what doesn't count.
+
+    >>> markup_of(Ignore(["b"]).applied(etree.HTML("<p>a <b>story</b> of it")))
+    '<html><body><p>a <IGNORED/> of it</p></body></html>'
+    """
+    root = deepcopy(root)
+    for node in root.iter(IGNORED):
+        tail = node.tail
+        node.clear()
+        node.tail = tail
+    return etree.tostring(root, encoding="unicode")
+
+
 #: Everything counts.
 NOTHING = Ignore()

@@ -14,7 +14,7 @@ from dedup.page.data import read_json
 from dedup.page.heading import address_words, place
 from dedup.page.html import Page, extract, parse
 from dedup.page.ids import MAX_URL
-from dedup.page.ignore import NOTHING, Ignore
+from dedup.page.ignore import NOTHING, Ignore, markup_of
 from dedup.page.limits import MAX_TOKENS, no_text, unreadable
 from dedup.page.tokens import Tokens
 from dedup.page.urls import strip_user
@@ -46,7 +46,9 @@ def read(
     def find() -> Page:
         if reason := unreadable(text):
             return Page([], 0, reason)
-        return extract(tree(text), url, keep_urls, ignore)
+        root = ignore.applied(tree(text))
+        markup = text if ignore.is_empty else markup_of(root)
+        return extract(root, url, keep_urls)._replace(markup=markup)
 
     return _whatever_happens(find, url)
 
@@ -68,13 +70,13 @@ def read_text(text: str, url: str = "", *, is_json: bool = False, ignore: Ignore
             return Page([], 0, reason)
         found = read_json(text, MAX_TOKENS) if is_json else None
         if found:
-            return tokens_as_page(found[0], url)._replace(data=found[1])
+            return tokens_as_page(found[0], url)._replace(data=found[1], markup=text)
         counting = (
             "".join(map(ignore.reader(), text.splitlines(keepends=True))) if ignore.has_patterns else text
         )
         octets = fold_text(counting)
         page = tokens_as_page(Tokens(octets[:-1], octets.count(0)), url)
-        return page._replace(signs=without_letters(signs_of(counting)))
+        return page._replace(signs=without_letters(signs_of(counting)), markup=counting)
 
     return _whatever_happens(find, url)
 

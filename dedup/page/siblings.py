@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from dedup.page.ids import MAX_URL, is_opaque, strip_session
-from dedup.page.urls import host
+from dedup.page.urls import ORIGIN, host
 
 #: A folder that names a version, and no month or day, as 2024.11 and 24.12.2024 do.
 _VERSION = re.compile(
@@ -105,6 +105,17 @@ def apart(a: str, b: str) -> Apart | None:
     else:
         return Apart((), "")
     return Apart((*parts, folders), where) if _are_versions(*folders, where) else Apart((), "")
+
+
+def name_one_page(a: str, b: str) -> bool:
+    """Returns whether two addresses name one page: all that differs is a session, a version, how it is shown, or a mirror's host.
+
+    >>> [name_one_page("http://example.org/view?id=7", url) for url in
+    ...  ("http://example.org/view?id=7&print=1", "http://mirror.net/view?id=7", "http://example.org/view?id=8")]
+    [True, True, False]
+    """
+    found = apart(a, b)
+    return found is None or bool(found.parts) or ORIGIN.sub("", a) == ORIGIN.sub("", b)
 
 
 @lru_cache(maxsize=64)

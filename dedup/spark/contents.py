@@ -14,14 +14,14 @@ def kept_by_spark(prints: DataFrame) -> DataFrame:
 
 
 def node() -> Column:
-    """Returns what only pages of one scope with equal tokens share: their digest."""
-    return sql.col("digest").bitwiseXOR(sql.col("scope"))
+    """Returns what only equal pages of one scope share: the digests of their tokens and of their markup."""
+    return sql.col("digest").bitwiseXOR(sql.col("markup")).bitwiseXOR(sql.col("scope"))
 
 
 def contents(prints: DataFrame) -> DataFrame:
     """Returns a row for each content of the pages that can be judged.
 
-    Its columns are ``node``; ``order``, ``id``, ``url``, ``host`` and ``sketch`` of its first page; ``simhash``, ``view`` and
+    Its columns are ``node``; ``order``, ``id``, ``url``, ``host`` and ``sketch`` of its first page; ``simhash``, ``digest`` and
     ``bands`` as an index files them; ``pages``, their number; and ``mixed``: true if somebody has forged different contents
     with one digest.
     """
@@ -32,7 +32,7 @@ def contents(prints: DataFrame) -> DataFrame:
         "host",
         "sketch",
         sql.col("simhash").bitwiseXOR(scope).alias("simhash"),
-        sql.col("view").bitwiseXOR(scope).alias("view"),
+        sql.col("digest").bitwiseXOR(scope).alias("digest"),
         sql.transform("bands", lambda band: band.bitwiseXOR(sql.col("scope"))).alias("bands"),
     )
     judged = prints.where(sql.col("reason").isNull()).withColumn("node", node())

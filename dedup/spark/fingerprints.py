@@ -31,7 +31,7 @@ PRINT = pa.schema(
         ("tokens", pa.int32()),
         ("links", pa.int32()),
         ("digest", pa.int64()),
-        ("view", pa.int64()),
+        ("markup", pa.int64()),
         ("bands", pa.list_(pa.int64())),
         ("packed", pa.binary()),  # all of it, as `dedup.archive.packing` has it
     ]
@@ -109,7 +109,7 @@ def printed(page: Page, made: Fingerprint, url: str, scope: str) -> tuple[Any, .
         made.tokens,
         made.links,
         _signed(made.digest),
-        _signed(made.view or made.digest),
+        _signed(made.markup or made.digest),
         [*map(_signed, made.bands)],
         pack(page, made),
     )

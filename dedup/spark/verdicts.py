@@ -101,13 +101,13 @@ def placed_by(prints: DataFrame, found: DataFrame, detector: Detector, *, shares
     host = sql.when((sql.col("host") != "") & sql.lit(shares_chrome), sql.xxhash64("host")).alias("site")
     judged = prints.where(sql.col("reason").isNull()).withColumn("node", node()).withColumn("site", host)
     rows = (
-        found.select("order", "node", host, "simhash", "view", "bands", "mixed")
+        found.select("order", "node", host, "simhash", "digest", "bands", "mixed")
         .orderBy("order")
         .drop("order")
         .toArrow()
     )
     groups = Groups(rows["mixed"].to_numpy())
-    groups.join_equal(hashes(rows["view"]))
+    groups.join_equal(hashes(rows["digest"]))
     if detector.finder.own_keys:
         bands = hashes(rows["bands"].combine_chunks().flatten())
         for column in bands.reshape(-1, detector.finder.own_keys).T:

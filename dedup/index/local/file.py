@@ -21,12 +21,12 @@ from dedup.printing import printable
 #: "Shin", in the header of every SQLite file that is an index.
 APPLICATION_ID = 0x5368696E
 #: How a file is laid out.
-LAYOUT = 6
+LAYOUT = 7
 #: The columns of a page, in the order of `entry_of`.
-COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, rare, checksum"
+COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, markup, called, rare, checksum"
 #: Their types, without the checksum.
 _TYPES = (str, str, bytes, bytes, bytes, bytes, bytes, int, str, bytes, bytes, bytes)
-#: What simhash, scope, digest, view, ``called`` and ``rare`` hold.
+#: What simhash, scope, digest, markup, ``called`` and ``rare`` hold.
 _NUMBERS = struct.Struct(f">{7 + RARE}Q")
 _LENGTHS = 8, 8, 8, 8, 24, 8 * RARE
 #: The columns of a host, in the order of `table_of`.
@@ -40,8 +40,8 @@ def checksum(row: Iterable[object]) -> bytes:
 
 def row_of(entry: Entry) -> tuple[object, ...]:
     """Returns what `entry_of` takes, without the checksum."""
-    page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, rare = entry
-    blobs = _NUMBERS.pack(simhash, scope, digest, view, *called, *rare)
+    page_id, url, simhash, scope, digest, bands, sketch, filed, run, markup, called, rare = entry
+    blobs = _NUMBERS.pack(simhash, scope, digest, markup, *called, *rare)
     packed = struct.pack(f">{len(bands)}Q", *bands) if bands else b""
     keys = blobs[:8], blobs[8:16], blobs[16:24], packed
     return page_id, url, *keys, sketch, filed, run, blobs[24:32], blobs[32:56], blobs[56:]
@@ -52,14 +52,14 @@ def entry_of(row: Sequence[Any]) -> Entry:
     columns = row[:12]
     if row[12] != checksum(columns) or tuple(map(type, columns)) != _TYPES:
         raise ValueError("a page is not as it was written")
-    page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, rare = columns
-    blobs = simhash, scope, digest, view, called, rare
+    page_id, url, simhash, scope, digest, bands, sketch, filed, run, markup, called, rare = columns
+    blobs = simhash, scope, digest, markup, called, rare
     if tuple(map(len, blobs)) != _LENGTHS or len(bands) % 8:
         raise ValueError("a page is not as it was written")
-    simhash, scope, digest, view, *others = _NUMBERS.unpack(b"".join(blobs))
+    simhash, scope, digest, markup, *others = _NUMBERS.unpack(b"".join(blobs))
     bands = struct.unpack(f">{len(bands) // 8}Q", bands) if bands else ()
     called, rare = Called._make(others[:3]), tuple(others[3:])
-    return Entry(page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, rare)
+    return Entry(page_id, url, simhash, scope, digest, bands, sketch, filed, run, markup, called, rare)
 
 
 def table_of(row: Sequence[Any]) -> tuple[str, bytes]:

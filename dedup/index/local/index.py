@@ -82,13 +82,13 @@ class LocalIndex(Index):
         with self._shelf.lock:
             tables, keys = self._shelf.tables, entry.keys
             own = self._state(self._shelf.find(entry.page_id))
-            equal, views, *rare = tables.equal(keys)
+            equal, alike, *rare = tables.equal(keys)
             done = {number: self._shadow(number) for number in equal[:MAX_EQUAL]}
             copied = (self._shelf.entry(number) for number, of in done.items() if of is not None)
-            if own is State.ABSENT and any(other and other.content == entry.content for other in copied):
+            if own is State.ABSENT and any(other and other.is_copy(entry) for other in copied):
                 return Candidates(tables.size, own, [*done], done=done)
             groups, is_more = tables.within(keys, self.detector.radius, MAX_LOOKED)
-            is_new = own is State.ABSENT and not (equal or views or groups or any(rare))
+            is_new = own is State.ABSENT and not (equal or alike or groups or any(rare))
             if is_new:
                 self._claimed[entry.page_id] = self._shelf.file(entry, None, None)
             is_crowded = is_more or len(equal) > MAX_EQUAL
@@ -96,7 +96,7 @@ class LocalIndex(Index):
                 tables.size,
                 own,
                 equal[:MAX_EQUAL],
-                views[:MAX_EQUAL],
+                alike[:MAX_EQUAL],
                 [each[:MAX_RARE] for each in rare],
                 groups,
                 is_crowded,

@@ -21,7 +21,7 @@ CREATE TABLE pages (
     sketch BLOB NOT NULL,
     filed INTEGER NOT NULL,         -- when it was claimed, in seconds since 1970
     run TEXT NOT NULL,              -- by which run
-    view BLOB NOT NULL,             -- the digest of its main view, 8 bytes, big-endian
+    markup BLOB NOT NULL,           -- the digest of its markup, 8 bytes, big-endian
     called BLOB NOT NULL,           -- heading, names and place, 8 bytes each, big-endian
     rare BLOB NOT NULL,             -- its least rare shingles, 8 bytes each, big-endian; 0: none
     checksum BLOB NOT NULL          -- XXH3 of the twelve columns above, 8 bytes, big-endian

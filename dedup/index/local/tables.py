@@ -31,7 +31,7 @@ SCAN_SHARE = 6
 class SortedTables:
     """The tables of a plan over pages 0..n-1, which are added in order and never removed.
 
-    A page has a digest, one of its main view, four rare shingles, and one key or more: keys are uint64, shape
+    A page has a digest, one of its markup, four rare shingles, and one key or more: keys are uint64, shape
     (n, 6 + columns of the plan).
 
     >>> from dedup.fingerprint.plans import block_plan
@@ -118,7 +118,7 @@ class SortedTables:
         return tuple(int(column.rows[number]) for column in self._columns)
 
     def equal(self, keys: tuple[int, ...]) -> list[list[int]]:
-        """Returns the numbers of all pages with each digest, main view and rare shingle of the page here, ascending."""
+        """Returns the numbers of all pages with each digest, markup and rare shingle of the page here, ascending."""
         if fast:
             numbers: list[list[int]] = fast.equal(self._exact, self._columns, self._bits, self.size, keys)
             return numbers

@@ -86,7 +86,7 @@ class RedisIndex(SharedIndex):
                 int(more),
                 bytes(equal),
                 bytes(marks),
-                bytes(views),
+                bytes(alike),
                 list(rare),
                 *near,
             ]:
@@ -94,7 +94,7 @@ class RedisIndex(SharedIndex):
                 done, is_crowded = _done(numbers, marks), bool(more)
             case _:
                 raise self._session.no_answer()
-        looked = Candidates(last, self._state(own), numbers, numbers_in(views), others, (), is_crowded, done)
+        looked = Candidates(last, self._state(own), numbers, numbers_in(alike), others, (), is_crowded, done)
         match near:
             case [b"filed", int(number)]:
                 self._note(entry.page_id, number)
@@ -141,7 +141,7 @@ class RedisIndex(SharedIndex):
 
     async def _file(self, entry: Entry, order: Order[int], seen: int | None, met: str) -> Answer[int]:
         keys, arguments = self._asked(entry)
-        lists = map(packed, order[:4])
+        lists = map(packed, order[:3])
         told = (*arguments, "" if seen is None else seen, *lists, int(order.is_all), met)
         outdated = list[bytes]()
         number: int | str = ""
@@ -166,7 +166,7 @@ class RedisIndex(SharedIndex):
                     looked = await self.look(entry)
                     if looked.is_filed:
                         return Answer("new")
-                    found = chain(looked.equal, looked.views, *looked.rare, *looked.near)
+                    found = chain(looked.equal, looked.alike, *looked.rare, *looked.near)
                     later = [*dict.fromkeys(found)]
                     return Answer("later", later=later, seen=looked.seen)
                 case [b"undecided"]:

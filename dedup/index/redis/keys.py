@@ -9,7 +9,7 @@ header              hash        name -> value of every parameter, and digest, a 
 i:BUCKET            string      entries by page id: its hash, 8 bytes, and the number of the page, 4
 p:NUMBER            string      the record of a page: see `dedup.index.redis.record`
 t:TABLE:BUCKET      string      entries of pages: a key XOR scope, and the number.  The key is the
-                                digest in table 0, and that of the main view in table 1; in the
+                                digest in table 0, and that of its markup in table 1; in the
                                 others the simhash, or a band in each.  BUCKET, in hex, are the top
                                 bucket_bits bits of the key, permuted as in that table: see
                                 `dedup.index.redis.buckets`

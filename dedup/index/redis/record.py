@@ -39,7 +39,7 @@ FIELDS = (
     Field("digest", "Q"),
     Field("filed", "I"),  # seconds since 1970
     Field("run", "16s"),
-    Field("view", "Q"),
+    Field("markup", "Q"),
     Field("heading", "Q"),  # these three: what the page is called
     Field("names", "Q"),
     Field("place", "Q"),
@@ -82,7 +82,7 @@ def pack(entry: Entry) -> bytes:
     return b"".join(
         (
             _HEAD.pack(
-                *numbers, bytes.fromhex(entry.run), entry.view, *entry.called, *entry.rare, len(entry.bands)
+                *numbers, bytes.fromhex(entry.run), entry.markup, *entry.called, *entry.rare, len(entry.bands)
             ),
             b"".join(band.to_bytes(BAND, "big") for band in entry.bands),
             len(entry.sketch).to_bytes(SKETCH_LENGTH, "big") + entry.sketch,
@@ -94,7 +94,7 @@ def pack(entry: Entry) -> bytes:
 
 def unpack(record: bytes) -> Entry:
     """Returns the entry of a record.  Raises `struct.error` for one that is cut short."""
-    simhash, scope, digest, filed, run, view, *others, count = _HEAD.unpack_from(record)
+    simhash, scope, digest, filed, run, markup, *others, count = _HEAD.unpack_from(record)
     bands = struct.unpack_from(f">{count}Q", record, _HEAD.size)
     at = _HEAD.size + BAND * count
     sketch = _counted(record, at, SKETCH_LENGTH)
@@ -103,7 +103,7 @@ def unpack(record: bytes) -> Entry:
     url = record[at + ID_LENGTH + len(page_id) :]
     texts = page_id.decode(errors="replace"), url.decode(errors="replace")
     called, rare = Called(*others[:3]), tuple(others[3:])
-    return Entry(*texts, simhash, scope, digest, bands, sketch, filed, run.hex(), view, called, rare)
+    return Entry(*texts, simhash, scope, digest, bands, sketch, filed, run.hex(), markup, called, rare)
 
 
 def whole(record: bytes) -> Entry | None:

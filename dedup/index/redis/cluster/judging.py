@@ -49,7 +49,7 @@ class Judge:
         if answer.of is not None:
             return Judgement(weighing.duplicate(answer.of, done=answer.done))
         order = self._weigh(tried).order()
-        rivals = dict.fromkeys(page for _, page in (*order.equal, *order.like, *order.shown))
+        rivals = dict.fromkeys(page for _, page in (*order.equal, *order.like))
         verdict = Verdict.new(weighing.near(answer.near), known=answer.known)
         replaced = answer.replaced and filed[answer.replaced].entry.page_id
         return Judgement(None, tuple(rivals), (verdict, replaced))

@@ -10,7 +10,7 @@ p:PAGE                                           (`dedup.index.redis.cluster.rec
 shingleback+cluster:NAMESPACE:NAME:  sorted set  pages whose permuted keys XOR scope have the same top bucket_bits
 {SHELF.BITS}:TABLE:BUCKET                        bits, which are BUCKET, in hex.  Its members are PAGEs; a score is
                                                  the bits below, at most 53, which a double holds exactly.  The key
-                                                 is the digest in table 0 and that of the main view in table 1, a
+                                                 is the digest in table 0 and that of its markup in table 1, a
                                                  rare shingle in each of tables 2 to 5; in the others
                                                  the simhash, or a band in each
 ===================================  ==========  ===================================================================

@@ -1,8 +1,8 @@
 -- file(KEYS = {..., bucket of the page id, buckets of all tables; then, if the page was filed with other content, released
 --              and the buckets that it is in},
 --      ARGV = {..., radius, prefix of pages, record, keys, up to which number the lists are complete or '', numbers (4 bytes
---              each) of the pages that it duplicates if they cast a shadow, in this order: equal ones, near-duplicates,
---              those that show the same; of the nearest; 1 if these are all or else 0; SHA-1 of the records of pages
+--              each) of the pages that it duplicates if they cast a shadow, in this order: equal ones, near-duplicates;
+--              of the nearest; 1 if these are all or else 0; SHA-1 of the records of pages
 --              that need not be told of if they were filed since, 40 digits each; number under which it was filed
 --              with other content or '', how many keys that takes})
 --   -> 'same', 1 if known, number of the page if its claim is this run's now or else 0 | 'duplicate', number, 1 if done
@@ -16,7 +16,7 @@ local outdated = {}
 for i = tonumber(table.remove(ARGV)), 1, -1 do outdated[i] = table.remove(KEYS) end
 local outdated_number = tonumber(table.remove(ARGV))
 local radius, pages, record, keys, seen = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[9])
-local EQUAL, SHOWN, NEAREST, IS_ALL, MET = 10, 12, 13, 14, 15
+local EQUAL, LIKE, NEAREST, IS_ALL, MET = 10, 11, 12, 13, 14
 local own_id = id_of(record)
 
 local filed, filed_record = number_with_id(redis.call('GET', KEYS[5]), key_at(keys, 0), pages, own_id)
@@ -47,7 +47,7 @@ local function is_like(head, own_bands) -- whether a look would find it
   local a, b = struct.unpack('>I4I4', head, SIMHASH_AT)
   return (radius > 0 and differing_bits(a, b, high, low) <= radius)
     or head:sub(DIGEST_AT, DIGEST_END) == record:sub(DIGEST_AT, DIGEST_END)
-    or head:sub(VIEW_AT, VIEW_END) == record:sub(VIEW_AT, VIEW_END)
+    or head:sub(MARKUP_AT, MARKUP_END) == record:sub(MARKUP_AT, MARKUP_END)
 end
 
 if seen and last - seen > MAX_LOOKED then return answer('again') end
@@ -63,7 +63,7 @@ end
 if #later > 0 then return answer('later', last, unpack(later)) end
 
 local known, replaced = 0, 0
-for list = EQUAL, SHOWN do
+for list = EQUAL, LIKE do
   for at = 1, #ARGV[list], 4 do
     local number = struct.unpack('<I4', ARGV[list], at)
     local state = state_of(number, pages .. number)

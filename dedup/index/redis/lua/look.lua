@@ -1,9 +1,9 @@
--- look(KEYS = {..., bucket of the page id, buckets of the tables of digests, of main views, of rare shingles, and of all
+-- look(KEYS = {..., bucket of the page id, buckets of the tables of digests, of markup, of rare shingles, and of all
 --              others},
 --      ARGV = {..., radius, prefix of pages, record, keys, in how many tables pages are read from buckets that differ in
 --              one bit, too, how many bits name a bucket})
 --   -> last number given out, state of the page id, 1 if there are more than are listed or else 0, numbers (4 bytes each)
---      of the pages of that digest, a mark for each, numbers of the pages of that main view, and of those that share
+--      of the pages of that digest, a mark for each, numbers of the pages with the same markup, and of those that share
 --      each rare shingle; then
 --        pages near: number (4), distance (1), the nearest first; of those, if they are few, a mark for each, and the records
 --        | 'filed', number of the page: nothing is like it
@@ -50,12 +50,13 @@ for i = 1, #equal do
   marks = marks .. mark_of(equal[i])
   if own == 'absent' and marks:sub(-1) ~= '-' then
     local stored = redis.call('GET', pages .. equal[i])
-    if stored:sub(SIMHASH_AT, SIMHASH_END) == record:sub(SIMHASH_AT, SIMHASH_END) then
+    if stored:sub(SIMHASH_AT, SIMHASH_END) == record:sub(SIMHASH_AT, SIMHASH_END)
+      and stored:sub(MARKUP_AT, MARKUP_END) == record:sub(MARKUP_AT, MARKUP_END) then
       return answer(last, own, crowded, packed({unpack(equal, 1, i)}), marks, '', {}, 'copy', stored)
     end
   end
 end
-local views, rare = equal_in(FIRST_TABLE + 1, MAX_EQUAL), {}
+local alike, rare = equal_in(FIRST_TABLE + 1, MAX_EQUAL), {}
 for at = FIRST_TABLE + 2, FIRST_NEAR - 1 do rare[#rare + 1] = packed(equal_in(at, MAX_RARE)) end
 
 local met, apart, shared = {}, {}, {} -- pages, their distances, and how many keys they share
@@ -176,12 +177,12 @@ else
   local entries = octets <= MAX_HERE * ENTRY and read(names)
   if not entries then
     local sizes = struct.pack('<' .. string.rep('I4', #names), unpack((sizes_of(names))))
-    return answer(last, own, crowded, packed(equal), marks, packed(views), rare, 'many', table.concat(names, '\n'), sizes)
+    return answer(last, own, crowded, packed(equal), marks, packed(alike), rare, 'many', table.concat(names, '\n'), sizes)
   end
   meet_near(entries, mine)
   for i = 1, #mine do held[mine[i].at] = entries[i] or '' end
 end
-if not filed and #equal == 0 and #views == 0 and table.concat(rare) == '' and #met == 0 then -- row claim absent
+if not filed and #equal == 0 and #alike == 0 and table.concat(rare) == '' and #met == 0 then -- row claim absent
   return answer(last, 'absent', crowded, '', '', '', {}, 'filed', file_page(pages, record, keys, held))
 end
 if radius == 0 or not in_order then
@@ -199,4 +200,4 @@ if #met > 0 and #met <= TOLD then
   for i = 1, #met do names[i], near_marks = pages .. met[i], near_marks .. mark_of(met[i]) end
   records = redis.call('MGET', unpack(names))
 end
-return answer(last, own, crowded, packed(equal), marks, packed(views), rare, table.concat(near), near_marks, unpack(records, 1, #met))
+return answer(last, own, crowded, packed(equal), marks, packed(alike), rare, table.concat(near), near_marks, unpack(records, 1, #met))

@@ -1,6 +1,6 @@
 -- Stands before the scripts that look pages up, or file them.
 -- A bucket of a table is a string of entries, in the order in which they were filed.  An entry is the key of a page (8
--- bytes, little-endian: its page id's, its digest, that of its main view, its simhash or a band, with the scope mixed
+-- bytes, little-endian: its page id's, its digest, that of its markup, its simhash or a band, with the scope mixed
 -- in) and its number (4).  Where an entry was taken out of the midst of a large bucket there is a gap.
 local KEY, ENTRY, NOBODY = 8, 12, 4294967295
 local GAP = string.rep('\255', ENTRY)

@@ -43,6 +43,16 @@ class Likeness:
         is_bare = max(evidence.new, evidence.gone) < LEAST_MATCHING
         return is_bare or evidence.contains(LEAST_PROBED)
 
+    def are_of_one(self, page: Page, other: Page, url: str) -> bool:
+        """Returns whether two answers at a URL show one page: enough of what is its own is in both, or it has nothing own."""
+        a, b = (self._detector.fingerprint_page(each) for each in (page, other))
+        hosts = self._index.hosts
+        if hosts is None or a.own is None or b.own is None:
+            alike = self._detector.compare(a, b).resemblance
+            return alike is not None and alike >= LEAST_PROBED
+        own = hosts.part(a, host(url)).beside(hosts.part(b, host(url)))
+        return own.matching >= LEAST_MATCHING or max(own.new, own.gone) < LEAST_MATCHING
+
     def evidence(self, page: Fingerprint, filed: Entry) -> Evidence | None:
         """Returns how much of what is own to a page and to a kept one both have; None where whole pages are compared."""
         hosts = self._index.hosts

@@ -1,0 +1,1 @@
+"""Noise: what changes on a page although nobody has changed it.  It is measured, never assumed."""

@@ -1,0 +1,111 @@
+"""Kept pages, with what they and their other answers have shown."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+
+from dedup.filter.noise.gaps import Gaps
+from dedup.filter.noise.lines import Line, lines_of
+from dedup.filter.noise.names import without_name
+from dedup.filter.visit import Visit
+from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.latest import Latest
+from dedup.page.html import Page
+from dedup.page.siblings import MAX_PARAMETERS, one_address
+
+#: Kept pages that are known, and characters of their markup that are held: those of the last thousand of 32 kB.
+MAX_KEPT, MAX_HELD = 100_000, 1 << 25
+#: Pages whose lines are held.
+MAX_READ = 32
+
+
+#: The last part of a path, and parameters.
+Name = tuple[str, ...]
+
+
+class Shown(Struct):
+    """A page, and what it has shown."""
+
+    page_id: str
+    url: str
+    address: str  #: that it shares with what is the same page by the site's own word
+    simhash: int
+    digest: int  #: of its tokens
+    carried: int
+    markup: str = ""  #: "" if it is not held any more
+    own: Gaps = field(default_factory=Gaps)  #: what differs between its answers
+    asked: int = 0  #: how often it was fetched again
+    lines: Sequence[Line] = ()  #: of its markup, once they were read
+    is_in_row: bool = False  #: it leads to pages beside it: then its name is left out of its lines
+
+    @classmethod
+    def at_hand(cls, visit: Visit, page: Page, fingerprint: Fingerprint) -> "Shown":
+        """Returns a page that is at hand."""
+        address, simhash = one_address(visit.url), fingerprint.simhash or 0
+        return cls(visit.page_id, visit.url, address, simhash, fingerprint.digest, visit.carried, page.markup)
+
+    def read(self) -> Sequence[Line]:
+        """Returns its lines; none if its markup is not held."""
+        if not self.lines and self.markup:
+            lines = lines_of(self.markup, self.url)
+            self.lines = without_name(lines, self.url)
+            self.is_in_row = self.lines is not lines
+        return self.lines
+
+
+class KeptPages:
+    """The kept pages of one crawl, by page id; the oldest are forgotten."""
+
+    def __init__(self) -> None:
+        self._pages = Latest[str, Shown](MAX_KEPT)
+        self._named = Latest[Name, str](MAX_KEPT)  # page ids by the names that addresses may share
+        self._held = dict[str, int]()  # characters of the markup that is held, by page id, the oldest first
+        self._size = 0
+        self._read = Latest[str, Shown](MAX_READ)
+
+    def read(self, page: Shown) -> Sequence[Line]:
+        """Returns the lines of a page, which are held for a while."""
+        if len(self._read) == MAX_READ and page.page_id not in self._read:
+            self._read.popitem(last=False)[1].lines = ()
+        self._read[page.page_id] = page
+        return page.read()
+
+    def get(self, page_id: str) -> Shown | None:
+        return self._pages.get(page_id)
+
+    def like(self, page: Shown) -> list[Shown]:
+        """Returns the first kept pages of whose addresses all is the same but hosts, folders and one parameter."""
+        found = (self._pages.get(self._named.get(name, "")) for name in names_of(page.url)[1])
+        return [*filter(None, found)]
+
+    def add(self, page: Shown) -> None:
+        """Takes up a page, or what it shows by now."""
+        self._drop(page.page_id)
+        page.lines = ()
+        self._pages[page.page_id] = page
+        for name in names_of(page.url)[0]:
+            self._named.setdefault(name, page.page_id)
+        self._held[page.page_id] = len(page.markup)
+        self._size += len(page.markup)
+        while self._size > MAX_HELD and len(self._held) > 1:
+            oldest = next(iter(self._held))
+            self._drop(oldest)
+            if (known := self._pages.get(oldest)) is not None:
+                known.markup, known.lines = "", ()
+
+    def _drop(self, page_id: str) -> None:
+        self._size -= self._held.pop(page_id, 0)
+
+
+def names_of(url: str) -> tuple[list[Name], list[Name]]:
+    """Returns by which names a page is found: the last part of its path and its parameters, but for one at most; and by which it is sought.
+
+    >>> names_of("http://a.org/print/view?id=7")
+    ([('view', 'id=7')], [('view', 'id=7'), ('view',)])
+    """
+    path, _, query = url.partition("#")[0].partition("?")
+    parameters = sorted(filter(None, query.split("&")))[:MAX_PARAMETERS]
+    name = path.rstrip("/").rpartition("/")[2]
+    fewer = [(name, *parameters[:at], *parameters[at + 1 :]) for at in range(len(parameters))]
+    whole = (name, *parameters)
+    return [whole, *(fewer if len(parameters) > 1 else ())], [whole, *fewer]

@@ -1,0 +1,102 @@
+"""Kinds of page: those of one host whose addresses are of one pattern, and the gaps that they have shown."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+
+from dedup.filter.noise.gaps import Gaps, digest_of, least_of, said_in
+from dedup.filter.noise.lines import Line
+from dedup.latest import Latest
+from dedup.page.ids import strip_session
+from dedup.page.siblings import PASSING
+
+#: Kinds that are remembered.
+MAX_KINDS = 10_000
+#: Pages that are fetched again without a new gap, one after the other, before no other is, to learn of gaps.
+IDLE = 3
+#: Kept pages of a kind that are looked at anew when it has shown a new gap.
+RECENT = 64
+#: Pages of a kind by which it is known what its pages have in common.
+SAMPLE = 16
+
+_NUMBER = re.compile(r"\d+")
+
+
+@lru_cache(maxsize=64)
+def kind_of(url: str) -> str:
+    """Returns the kind of a page: its host and path without numbers, and the names of its parameters; or else its folder.
+
+    Parameters that only say from where it was asked for, or how it is shown, don't count.
+
+    >>> kind_of("http://a.org/shop7/view?id=3&sid=9f86d081884c7d65&ref=home"), kind_of("http://a.org/shop7/brass-lamp.html")
+    ('a.org/shop0/view?id', 'a.org/shop0/*')
+    """
+    try:
+        parts = urlsplit(strip_session(url))
+    except ValueError:
+        return url
+    pairs = (pair.partition("=")[0] for pair in re.split("[&;]", parts.query))
+    names = sorted({name for name in pairs if name and not PASSING.fullmatch(name)})
+    path = _NUMBER.sub("0", parts.path)
+    if not names:
+        return f"{parts.netloc}{path.rpartition('/')[0]}/*"
+    return f"{parts.netloc}{path}?{'&'.join(names)}"
+
+
+class Kind(Struct):
+    """What is known of a kind of page."""
+
+    gaps: Gaps = field(default_factory=Gaps)
+    kept: int = 0  #: its kept pages
+    asked: int = 0  #: pages that were fetched again
+    idle: int = 0  #: the last of them that have shown no new gap
+    stayed: int = 0  #: pages that have not changed where others of the kind have
+    proved: int = 0  #: and pages that have
+    is_trusted: bool = True  #: False once a page was checked that has not changed where several have
+    dropped: list[
+        str
+    ] = []  #: page ids of kept pages for which others were dropped by what the kind has shown, since one was checked
+    drops: int = 0  #: how many these were in all
+    recent: Latest[str, None] = field(
+        default_factory=lambda: Latest(RECENT)
+    )  #: page ids of the last ones that were kept
+    #: Of some of these, hashes of the lines that are left without all that may be noise, by a digest of them.
+    sample: Latest[int, frozenset[int]] = field(default_factory=lambda: Latest(SAMPLE))
+    by: dict[int, str] = {}  #: page ids of kept pages, by what is left of them without all that may be noise
+    version: int = 0  #: of the gaps, when that was told
+
+    @property
+    def is_known(self) -> bool:
+        """Whether nothing new is expected of its pages."""
+        return self.idle >= IDLE
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether gaps of its pages are often content on others, so that none is asked any more."""
+        return self.stayed >= IDLE and self.stayed > self.proved
+
+    def note(self, page_id: str, lines: Sequence[Line]) -> None:
+        """Notes what stands on a kept page, and what is left of it without all that may be noise."""
+        left = least_of(lines, self.gaps)
+        digest = digest_of(left)
+        self.gaps.stand(digest, lines)
+        self.by.setdefault(digest, page_id)
+        self.sample[digest] = frozenset(map(hash, left))
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the next page to be dropped by it is asked itself first: the first is, and whenever there are four times as many."""
+        return not self.drops & (self.drops + 1) and self.drops.bit_length() % 2 == 0
+
+
+def has_own(lines: Sequence[Line], *kinds: Kind) -> bool:
+    """Returns whether a page of some kinds, of which these lines are left, says something that most pages of these kinds don't."""
+    own = digest_of(lines)
+    others = [said for kind in kinds for digest, said in kind.sample.items() if digest != own]
+    said = {hash(line) for line in lines if any(said_in(line.tokens))}
+    return len(others) >= IDLE and any(
+        4 * sum(each in other for other in others) <= len(others) for each in said
+    )

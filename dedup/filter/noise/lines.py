@@ -1,0 +1,214 @@
+"""Markup -> lines: a line is what stands between two tags of blocks, with the blocks that it is in.
+
+Nothing that a reader, a script or a link could see is left out: tags, attributes and their values, words in their case, signs,
+and the spaces that count.  Only what a page says of its own address is the same on all of them.
+
+>>> for line in lines_of("<ul class=menu><li>Home <b>now</b><li><a href='?id=7'>10 Mb</a></ul>", "http://a.org/view?id=7"):
+...     print(line.place, line.path, *line.tokens)
+ul.menu0 ul.menu <ul  class= menu <>
+ul.menu0/li ul.menu/li <li Home <b now </b
+ul.menu0/li ul.menu/li <li <a  href= @ <> 10 Mb </a
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from html import unescape
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
+
+from dedup.page.comments import without_comments
+from dedup.page.flat import INLINE
+from dedup.page.urls import ORIGIN
+
+#: Elements that have no end.
+_VOID = frozenset(
+    [
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "param",
+        "source",
+        "track",
+        "wbr",
+    ]
+)
+#: Elements that end where one of the others begins.
+_ENDED_BY = {
+    **{name: frozenset({name}) for name in ("li", "p", "option", "tr")},
+    **dict.fromkeys(("td", "th"), frozenset({"td", "th", "tr"})),
+    **dict.fromkeys(("dt", "dd"), frozenset({"dt", "dd"})),
+}
+#: Those that stand in any number beside each other.
+_ITEMS = frozenset(["li", "tr", "td", "th", "dt", "dd", "option"])
+#: Blocks within blocks that are told; what is nested more deeply is taken to be beside the last of them.
+MAX_DEPTH = 64
+_PIECES = re.compile(
+    r"<(script|style)\b((?>[^>\"']+|\"[^\"]*\"|'[^']*')*)>(.*?)(?:</\1\s*>|\Z)"
+    r"|<(/?)([a-z][^\s/>]*)((?>[^>\"']+|\"[^\"]*\"|'[^']*')*)>?|([^<]+|<)",
+    re.DOTALL | re.IGNORECASE,
+)
+_ATTRIBUTES = re.compile(r"([^\s=/\"'>]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+)))?")
+#: What may be an id is one token, whatever signs are in it.
+_TOKENS = re.compile(r"[A-Za-z0-9_+=-]{16,}|\w+|[^\w\s]")
+_ALL = re.compile(r"\w+|\s|[^\w\s]")
+_DIGITS = re.compile(r"\d+")
+#: Says only by which address a page should be known.
+_ADDRESS = re.compile(r"\s(?:rel\s*=\s*[\"']?canonical|property\s*=\s*[\"']?og:url)\b", re.IGNORECASE)
+#: Stands for the page's own address; for one that differs from it in numbers alone, with how many follow.
+SELF, LIKE = "@", "<@"
+
+
+class Line(NamedTuple):
+    """A line of a page; two are equal wherever they stand."""
+
+    path: str  #: the blocks that it is in, by their names and classes
+    tokens: tuple[str, ...]
+    #: The same blocks, each numbered among its siblings of one name and class, but for items of lists and parts of tables.
+    place: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Line) and self[:2] == other[:2]
+
+    def __hash__(self) -> int:
+        return hash(self[:2])
+
+
+def lines_of(markup: str, url: str) -> list[Line]:
+    """Returns the lines of a page at a URL.  O(characters)."""
+    return [*_Reader(url).read(without_comments(markup))]
+
+
+class _Block(NamedTuple):
+    """A block that is open."""
+
+    tag: str
+    path: str
+    place: str
+    beside: Counter[str]  #: the blocks in it so far, by name and class
+
+
+class _Reader:
+    def __init__(self, url: str) -> None:
+        self._own, self._quoted = _spellings(url)
+        self._like = {_DIGITS.sub("0", own) for own in self._own if _DIGITS.search(own)}
+        self._open: list[_Block] = []
+        self._beside = Counter[str]()  # blocks at the top, by name and class
+        self._path = self._place = ""
+        self._pre = 0  # how many of them keep their spaces
+        self._line: list[str] = []
+
+    def read(self, markup: str) -> Iterator[Line]:
+        for script, its, program, slash, name, attributes, text in _PIECES.findall(markup):
+            if text:
+                self._line += _tokens(text) if not self._pre else _ALL.findall(unescape(text))
+            elif script:
+                self._line += (f"<{script.lower()}", *self._attributes(its), *_tokens(program))
+            elif (tag := name.lower()) in INLINE or tag == "br":
+                self._line += (f"</{tag}",) if slash else (f"<{tag}", *self._attributes(attributes))
+            elif tag in {"link", "meta"} and _ADDRESS.search(attributes):
+                continue
+            else:
+                yield from self._end_line()
+                self._turn(tag, slash, attributes)
+                if tag in _VOID:
+                    yield from self._end_line()
+        yield from self._end_line()
+
+    def _end_line(self) -> Iterator[Line]:
+        if self._line:
+            yield Line(self._path, tuple(self._line), self._place)
+            self._line = []
+
+    def _turn(self, tag: str, slash: str, attributes: str) -> None:
+        """Opens a block, or closes one."""
+        opened = self._open
+        if slash:
+            at = next((at for at in range(len(opened) - 1, -1, -1) if opened[at].tag == tag), None)
+            if at is not None:
+                self._close(at)
+            return
+        while opened and tag in _ENDED_BY.get(opened[-1].tag, ()):
+            self._close(len(opened) - 1)
+        own = self._attributes(attributes)
+        self._line = [f"<{tag}", *own]
+        if tag not in _VOID and len(opened) < MAX_DEPTH:
+            self._pre += tag == "pre"
+            name, beside = _named(tag, _class_in(own)), opened[-1].beside if opened else self._beside
+            number = "" if tag in _ITEMS else beside[name]
+            beside[name] += 1
+            self._path, self._place = (
+                f"{self._path}/{name}".lstrip("/"),
+                f"{self._place}/{name}{number}".lstrip("/"),
+            )
+            opened.append(_Block(tag, self._path, self._place, Counter()))
+
+    def _close(self, at: int) -> None:
+        self._pre -= sum(block.tag == "pre" for block in self._open[at:])
+        del self._open[at:]
+        self._path, self._place = self._open[-1][1:3] if self._open else ("", "")
+
+    def _attributes(self, text: str) -> list[str]:
+        found = list[str]()
+        for name, *values in _ATTRIBUTES.findall(text) if text and not text.isspace() else ():
+            value = unescape(next(filter(None, values), ""))
+            found.append(f" {name.lower()}=")
+            if value.partition("#")[0] in self._own and value[:1] != "#":
+                found += SELF, *_tokens(value.partition("#")[2])
+            elif self._like and _DIGITS.sub("0", value) in self._like:
+                numbers = numbers_in(value)
+                found += f"{LIKE}{len(numbers)}", *numbers
+            else:
+                if len(value) > len(self._quoted[0]):
+                    for own in self._quoted:
+                        value = value.replace(own, SELF)
+                found += _tokens(value)
+        return [*found, "<>"] if found else found
+
+
+@lru_cache(maxsize=1 << 12)
+def _named(tag: str, classes: str) -> str:
+    return f"{tag}.{_DIGITS.sub('0', classes)}" if classes else tag
+
+
+def _class_in(attributes: Sequence[str]) -> str:
+    """Returns the first class of an element, by its tokens."""
+    try:
+        at = attributes.index(" class=") + 1
+    except ValueError:
+        return ""
+    end = next(end for end in range(at, len(attributes)) if attributes[end][:1] in " <")
+    return "".join(attributes[at : min(end, at + 3)])
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKENS.findall(unescape(text) if "&" in text else text)
+
+
+def numbers_in(url: str) -> list[str]:
+    """Returns the numbers in the path and the query of an address.
+
+    >>> numbers_in("http://a1.org:8080/2026/05")
+    ['2026', '05']
+    """
+    return _DIGITS.findall(ORIGIN.sub("", url))
+
+
+def _spellings(url: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Returns how a page may spell its own address, and those spellings that may stand within other addresses."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return frozenset(), (url,)
+    query = f"?{parts.query}" if parts.query else ""
+    name = parts.path.rpartition("/")[2]
+    own = {url, f"//{parts.netloc}{parts.path}{query}", f"{parts.path}{query}", f"{name}{query}", query}
+    return frozenset(own - {"", "/"}), (url, quote(url, ""), quote(url))

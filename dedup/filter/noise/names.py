@@ -1,0 +1,88 @@
+"""What a page says of its own address: its number, its month, and the links to the pages before and after it.
+
+That is the name of a page and no content, where pages stand in a row, such as the months of an endless calendar: all without
+entries say only which month they are.  A page that leads to none beside it has been linked for what it says, be it a number.
+
+>>> from dedup.filter.noise.lines import lines_of
+>>> may = "<h1>May</h1><a href=/2026/4>back</a><a href=/2026/6>on</a>"
+>>> [without_name(lines_of(may, url), url)[0].tokens for url in ("http://a.org/2026/5", "http://a.org/2026/9")]
+[('<h1', '@'), ('<h1', 'May')]
+"""
+
+import calendar
+from collections.abc import Iterable, Iterator, Sequence
+
+from dedup.filter.noise.lines import LIKE, SELF, Line, numbers_in
+
+#: Numbers of more digits are not read.
+MOST_DIGITS = 19
+#: The number of each month, by its English names.
+_MONTHS = {
+    name.lower(): number
+    for names in (calendar.month_name, calendar.month_abbr)
+    for number, name in enumerate(names)
+    if name
+}
+
+
+def without_name(lines: list[Line], url: str) -> list[Line]:
+    """Returns the lines of a page at a URL but for its name, if it leads to a page beside it; or else all.  O(tokens)."""
+    own = _read(numbers_in(url))
+    links = {tuple(link) for line in lines for link in _links(line.tokens)}
+    if not own or not _is_beside(own, filter(None, map(_read, links))):
+        return lines
+    return [line._replace(tokens=tuple(_nameless(line.tokens, {*own}))) for line in lines]
+
+
+def _links(tokens: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yields the numbers of each link to an address that differs from the page's own in numbers alone."""
+    for at, token in enumerate(tokens):
+        if token.startswith(LIKE):
+            yield tokens[at + 1 : at + 1 + int(token[len(LIKE) :])]
+
+
+def _nameless(tokens: Sequence[str], own: set[int]) -> Iterator[str]:
+    skipped = 0
+    for token in tokens:
+        if skipped:
+            skipped -= 1
+        elif token.startswith(LIKE):
+            skipped = int(token[len(LIKE) :])
+            yield SELF
+        elif _MONTHS.get(token.lower()) in own or (token.isdecimal() and [*own & {*_read([token])}]):
+            yield SELF
+        else:
+            yield token
+
+
+def _read(numbers: Iterable[str]) -> list[int]:
+    """Returns numbers as such; none if one of them is too long."""
+    found = [*numbers]
+    return [] if any(len(number) > MOST_DIGITS for number in found) else [*map(int, found)]
+
+
+def _is_beside(numbers: Sequence[int], links: Iterable[Sequence[int]]) -> bool:
+    """Returns whether a link leads from a page with these numbers to one a step away, or two lead equally far to either side.
+
+    The numbers may be a year and a month, or a month and a year.
+
+    >>> [_is_beside(*two) for two in (([2026, 12], [[2027, 1]]), ([12, 2026], [[1, 2027]]), ([20], [[0], [40]]))]
+    [True, True, True]
+    >>> [_is_beside([17], links) for links in ([[31]], [[12], [31]])]
+    [False, False]
+    """
+    steps = {
+        tuple(its - own for its, own in zip([*numbers[: -len(link)], *link], numbers, strict=True))
+        for link in links
+        if len(link) <= len(numbers)
+    }
+    return any(
+        any(step)
+        and (abs(_first(step)) == 1 or abs(_first(step[::-1])) == 1 or tuple(-way for way in step) in steps)
+        for step in steps
+    )
+
+
+def _first(step: Iterable[int]) -> int:
+    """Returns the first number that differs."""
+    return next(way for way in step if way)

@@ -1,0 +1,374 @@
+"""The probe: a page is dropped for a kept one only if all that differs stands where both were seen to change, or others of
+their kind were.
+
+A page that may be a copy is compared with the kept page line by line.  What differs is content unless it is noise, and
+nothing in two pages says which.  So one of them is fetched once more, and what differs between its answers is noise of that
+page; where several pages have shown it, of its kind (`dedup.filter.noise.gaps`).  Before a page is dropped for what others
+have shown, it is asked itself: the first is, and one whenever there are twice as many.  If it stays as it is, that was
+content, what was dropped since is fetched again, and from then on each page has to change itself.
+
+Something that is the pages' own has to be left without noise: two walls are no copies of each other.  Whatever is met again
+anyway, as a copy under another session, teaches without a request.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dedup.filter.noise.again import MAX_HOSTS, Again
+from dedup.filter.noise.gaps import Seen, digest_of, least_of, left_of, said_in
+from dedup.filter.noise.kept import KeptPages, Shown
+from dedup.filter.noise.kinds import MAX_KINDS, Kind, has_own, kind_of
+from dedup.filter.noise.likeness import Likeness, still_kept
+from dedup.filter.noise.lines import Line, lines_of
+from dedup.filter.noise.manners import Manners
+from dedup.filter.noise.names import without_name
+from dedup.filter.stats import Stats, count
+from dedup.filter.visit import Crawl, Visit
+from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
+from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.fingerprint.simhash import distance
+from dedup.index import Entry, Index, Verdict
+from dedup.index.verdict import Near
+from dedup.latest import Latest
+from dedup.page.html import Page
+from dedup.page.siblings import one_address
+from dedup.page.urls import host
+from dedup.printing import inert
+
+logger = logging.getLogger(__name__)
+
+#: Kept pages of one kind that make a section: one of them is fetched again to learn of its gaps.
+SECTION = 8
+#: How often one page is fetched again: an advert may be the same twice.
+TURNS = 3
+#: Pages of a host that were fetched again without any gap, before no others are.
+QUIET = 5
+
+
+class Probe:
+    """Tells noise from content on the pages of one crawl."""
+
+    def __init__(
+        self,
+        index: Index,
+        stats: Stats,
+        crawl: Crawl,
+        undo: Callable[[str, str], None] = lambda of_id, why: None,
+        *,
+        fetches: bool,
+    ) -> None:
+        """If it never ``fetches``, no noise is known.
+
+        ``undo`` is told of a kept page for which pages were dropped, and why these drops are not right.
+        """
+        self._index = index
+        self._likeness = Likeness(index)
+        self._stats = stats
+        self._crawl = crawl
+        self._undo = undo
+        self.asking = Again(crawl, stats, fetches=fetches)
+        self._manners = Manners(index, crawl)
+        self._kept = KeptPages()
+        self._kinds = Latest[str, Kind](MAX_KINDS)
+        self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched again without any gap, by host
+        #: Who is told of two answers to one request: the URL, and both.
+        self.heard: list[Callable[[str, Page, Page], None]] = []
+
+    async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
+        """Returns the verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone."""
+        here = Shown.at_hand(visit, _read(visit, page), fingerprint)
+        found = None
+        try:
+            if here.markup:
+                found = await self._copied(visit, fingerprint, here, verdict.near)
+        except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: no probe may cost a page)
+            logger.debug("Kept %s: the page near it can't be fetched again: %s", inert(visit.url), error)
+            count(self._stats, "probe/failed")
+        if found is None:
+            self._keep(visit, here)
+            return verdict
+        filed, copied, of = found
+        copied = replace(copied, distance=distance(filed.simhash, fingerprint.simhash or 0))
+        if self._kept.read(of) == here.read():
+            return replace(copied, rule="exact", resemblance=1.0)
+        count(self._stats, "probed")
+        evidence = self._likeness.evidence(fingerprint, filed)
+        alike = evidence.resemblance if evidence else None
+        return replace(
+            copied, rule="probe", resemblance=alike, evidence=evidence, noise=self._noise(here, of)
+        )
+
+    async def _copied(
+        self, visit: Visit, fingerprint: Fingerprint, here: Shown, near: Near | None
+    ) -> tuple[Entry, Verdict, Shown] | None:
+        """Returns how the kept page that this one copies is filed; None if there is none."""
+        for kept in await self._candidates(here, near):
+            filed = await self._index.find(kept.page_id)
+            if filed is None or filed.digest != kept.digest:
+                continue
+            evidence = self._likeness.evidence(fingerprint, filed)
+            if await self._differ_in_noise(visit, here, kept, evidence):
+                found = await still_kept(
+                    self._index, kept.page_id, kept.digest
+                )  # meanwhile it may have failed
+                return found and (*found, kept)
+        await self._learn_of_section(visit, here)
+        return None
+
+    async def _candidates(self, here: Shown, near: Near | None) -> list[Shown]:
+        """Returns kept pages that may differ from this one in noise alone."""
+        kind, found = self._kind(here.url), dict[str, Shown]()
+        if kind.asked:
+            await self._look_anew(kind)
+            page_id = kind.by.get(digest_of(least_of(here.read(), kind.gaps)))
+            if page_id is not None and (kept := self._kept.get(page_id)) is not None:
+                found[page_id] = kept
+        found |= {kept.page_id: kept for kept in self._kept.like(here)}
+        if near and (near.digest == here.digest or (near.evidence and near.evidence.share >= LEAST_PROBED)):
+            kept = self._kept.get(near.page_id)
+            found[near.page_id] = kept or Shown(
+                near.page_id, near.url, near.url, near.simhash, near.digest, here.carried
+            )
+        return [
+            kept for kept in found.values() if kept.carried == here.carried and kept.page_id != here.page_id
+        ]
+
+    async def _differ_in_noise(
+        self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None
+    ) -> bool:
+        """Returns whether all that differs between two pages is noise, once enough answers are there to tell."""
+        while True:
+            step = self._step(here, kept, evidence)
+            if not isinstance(step, Shown):
+                return step
+            async with self.asking.turn(step.url):
+                if self._step(here, kept, evidence) is not step:
+                    continue  # others have learned it meanwhile
+                if not await self._ask(visit, step, kept):
+                    return False
+
+    def _step(self, here: Shown, kept: Shown, evidence: Evidence | None) -> "Shown | bool":
+        """Returns whether a page is a copy of a kept one; or which of the two has to be fetched again before that can be told."""
+        of_kept = self._kind(kept.url)
+        kind, other = sorted((of_kept, self._kind(here.url)), key=lambda kind: -kind.asked)
+        a, b = self._kept.read(kept), here.read()
+        if not a:
+            return self._may_ask(kept) and kept
+        if a == b:
+            return True
+        gaps = (kind.gaps,) if other is kind else (kind.gaps, other.gaps)
+        least = least_of(b, *gaps)
+        owns_words = evidence is not None and evidence.matching >= LEAST_MATCHING
+        # Of a page in a row, its name is its own, and is left out.
+        owns_words = owns_words or (kept.is_in_row and here.is_in_row) or has_own(least, kind, other)
+        seen = Seen(kept.address, digest_of(least))
+        own = left_of(b, seen, here.own)
+        if left_of(a, seen, kept.own) == own:  # each has changed there itself
+            kind.proved += 1
+            return True
+        if owns_words and kind.is_trusted and other.is_trusted:
+            its = left_of(a, seen, kept.own, *gaps)
+            if its == left_of(b, seen, here.own, *gaps):
+                return self._check_due(kind, here, kept, is_checked=its == own)
+        if least_of(a, *gaps, some=True) != least_of(b, *gaps, some=True):
+            is_near = kept.digest == here.digest or (evidence is not None and evidence.share >= LEAST_PROBED)
+            may_tell = is_near and not kept.asked and self._may_learn(kept.url, of_kept) and are_like(a, b)
+            return may_tell and self._may_ask(kept) and kept
+        if kind.is_doubtful:
+            return False
+        if here.asked == kept.asked == TURNS:
+            kind.stayed += 1
+        asked = min((kept, here), key=lambda page: page.asked)
+        return self._may_ask(asked) and asked
+
+    def _check_due(self, kind: Kind, here: Shown, kept: Shown, *, is_checked: bool) -> "Shown | bool":
+        """Returns whether a page is a copy by what its kind has shown; or the page, if it has to be asked itself whether it changes."""
+        if kind.is_due and not is_checked:
+            if here.asked == TURNS:
+                self._distrust(kind)
+            return self._may_ask(here) and here
+        if is_checked:
+            kind.dropped.clear()
+        kind.drops += 1
+        kind.dropped.append(kept.page_id)
+        return True
+
+    def _may_ask(self, page: Shown) -> bool:
+        return page.asked < TURNS and self.asking.may_fetch() and self.asking.may_ask(page.url)
+
+    def _may_learn(self, url: str, kind: Kind) -> bool:
+        """Returns whether pages of a kind may have gaps that are not known."""
+        return not kind.is_known and (bool(kind.gaps) or self._quiet.get(host(url), 0) < QUIET)
+
+    async def _ask(self, visit: Visit, page: Shown, kept: Shown) -> bool:
+        """Fetches a page once more, and learns of its gaps; false if it can't be, or shows something else.
+
+        What a page at hand shows is told of the kept one, of whose content it is.
+        """
+        page.asked += 1
+        filed = await self._index.find(kept.page_id)
+        is_kept = page is kept and page.page_id != visit.page_id
+        manner = (filed and self._manners.of(filed, visit)) if is_kept else self._crawl.manner(visit.origin)
+        if manner is None:
+            return False
+        answers = await self.asking.answers(manner, page.url, visit.origin, lambda answer: True, 1)
+        if not answers:
+            return False
+        answer = answers[0]
+        if not page.markup:
+            if filed is None or not self._likeness.is_as_filed(answer, filed):
+                count(self._stats, "probe/failed")
+                return False
+            page.markup = answer.markup
+            page.asked -= 1  # it is the first of its answers
+            self._kept.add(page)
+            return bool(page.markup)
+        if not await self._learn(page, kept.address, answer):
+            count(self._stats, "probe/failed")
+            page.asked = TURNS
+            return False
+        return True
+
+    async def _learn(self, page: Shown, address: str, answer: Page) -> bool:
+        """Takes what differs between a page and another answer for gaps, if that still shows the page."""
+        kind, name = self._kind(page.url), host(page.url)
+        await self._look_anew(kind)
+        before = self._index.detector.read(page.markup, page.url)
+        a, b = self._kept.read(page), without_name(lines_of(answer.markup, page.url), page.url)
+        there = {*b}
+        is_one = self._likeness.are_of_one(before, answer, page.url)
+        if not is_one and not has_own([line for line in a if line in there], kind):
+            return False
+        version = kind.gaps.version
+        page.own.learn(address, a, b)
+        kind.gaps.learn(address, a, b)
+        kind.asked += 1
+        kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
+        self._quiet[name] = 0 if kind.gaps else self._quiet.get(name, 0) + 1
+        for hear in self.heard:
+            hear(page.url, before, answer)
+        return True
+
+    def _distrust(self, kind: Kind) -> None:
+        """A page stayed as it is where others of its kind change: that is content, and what was dropped by it is fetched again."""
+        kind.is_trusted = False
+        for page_id in dict.fromkeys(kind.dropped):
+            self._undo(page_id, "what differs between them does not change on pages like these")
+        kind.dropped.clear()
+
+    async def _learn_of_section(self, visit: Visit, here: Shown) -> None:
+        """Fetches a page at hand once more if it is one of many, and the gaps of its kind are not known."""
+        kind = self._kind(here.url)
+        is_one_of_many = kind.kept + 1 >= SECTION * (1 + kind.asked) and (not kind.asked or bool(kind.gaps))
+        if is_one_of_many and self._may_learn(here.url, kind) and self._may_ask(here):
+            async with self.asking.turn(here.url):
+                if self._may_ask(here):
+                    await self._ask(visit, here, here)
+
+    async def _look_anew(self, kind: Kind) -> None:
+        """Looks again what is left of the last kept pages of a kind, if it has shown more gaps since."""
+        if kind.version == kind.gaps.version and kind.sample:
+            return
+        kind.version, recent = kind.gaps.version, [*kind.recent]
+        kind.by.clear()
+        kind.sample.clear()
+        for shown in kind.gaps.coming.values():
+            shown.stands.clear()
+        for page_id in recent:
+            kept = self._kept.get(page_id)
+            if kept is not None and kept.markup:
+                kind.note(page_id, self._kept.read(kept))
+                await asyncio.sleep(0)  # others have their turn
+
+    async def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
+        """Notes a page that is kept, or one that is met again."""
+        if fingerprint.simhash is not None:
+            read = _read(visit, page)
+            await self.meet(visit.page_id, read)
+            self._keep(visit, Shown.at_hand(visit, read, fingerprint))
+
+    def _keep(self, visit: Visit, here: Shown) -> None:
+        if not here.markup:
+            return
+        self._manners.note(visit)
+        kind = self._kind(here.url)
+        kind.kept += 1
+        kind.recent[here.page_id] = None
+        if kind.asked and kind.version == kind.gaps.version:
+            kind.note(here.page_id, here.read())
+        self._kept.add(here)
+
+    async def meet(self, page_id: str | None, page: Page) -> None:
+        """Learns, without a request, what changes on a kept page that is met again, as under another session."""
+        known = self._kept.get(page_id or "")
+        if known is None or known.markup in {"", page.markup} or not page.markup:
+            return
+        if self._may_learn(known.url, self._kind(known.url)):
+            await self._learn(known, known.address, page)
+
+    def may_learn(self, url: str) -> bool:
+        """Returns whether pages like this one are fetched again, since their noise is not known, and their host may have some."""
+        may_fetch = self.asking.may_fetch(max(1, self._manners.hosts)) and self.asking.may_ask(url)
+        return may_fetch and self._may_learn(url, self._kind(url))
+
+    async def learn(self, url: str, origin: Any, is_same: Callable[[Page], bool]) -> None:
+        """Fetches a page twice more, if it `may_learn` from that.
+
+        ``origin`` is that of a page of its host, in whose manner it is asked for.  ``is_same`` tells whether an answer shows
+        that page.
+        """
+        try:
+            async with self.asking.turn(url):
+                manner = self._crawl.manner(origin) if self.may_learn(url) else None
+                answers = [] if manner is None else await self.asking.answers(manner, url, origin, is_same, 2)
+                if answers:
+                    first, second = answers
+                    page = Shown(url, url, one_address(url), 0, 0, 0, first.markup)
+                    await self._learn(page, page.address, second)
+        except Exception as error:  # noqa: BLE001 (as in `check`)
+            logger.debug("No noise is known of %s: %s", inert(url), error)
+            count(self._stats, "probe/failed")
+
+    async def again(self, page_id: str, visit: Visit) -> Page | None:
+        """Returns a kept page as it is now, asked for beside a visit of its host; None if it shows something else than it did."""
+        filed = await self._index.find(page_id)
+        if filed is None or (manner := self._manners.of(filed, visit)) is None:
+            return None
+        answers = await self.asking.answers(
+            manner, filed.url, visit.origin, lambda answer: self._likeness.is_as_filed(answer, filed), 1
+        )
+        return answers[0] if answers else None
+
+    def _noise(self, here: Shown, of: Shown) -> str:
+        """Returns the words of a page that are noise."""
+        left = least_of(here.read(), self._kind(here.url).gaps)
+        stay = Counter(
+            token for line in left_of(left, Seen(of.address, 0), here.own) for token in said_in(line.tokens)
+        )
+        gone = list[str]()
+        for token in (token for line in here.read() for token in said_in(line.tokens)):
+            if stay[token] > 0:
+                stay[token] -= 1
+            else:
+                gone.append(token)
+        return " ".join(gone)
+
+    def _kind(self, url: str) -> Kind:
+        name = kind_of(url)
+        if (kind := self._kinds.get(name)) is None:
+            kind = self._kinds[name] = Kind()
+        return kind
+
+
+def are_like(a: Sequence[Line], b: Sequence[Line]) -> bool:
+    """Returns whether most lines of two pages are the same, so that they are of one template."""
+    return 2 * len({*a} & {*b}) >= max(len({*a}), len({*b}))
+
+
+def _read(visit: Visit, page: Page) -> Page:
+    """The page with its markup, which one that was met before, byte for byte, has not."""
+    return page if page.markup or page.reason else visit.read()

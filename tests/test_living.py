@@ -1,0 +1,27 @@
+"""No content of a site is lost whose every answer is another: a fast part of `benchmarks.living`."""
+
+from itertools import cycle
+
+import pytest
+
+from benchmarks.living import ALL
+from tests.support.coroutines import driven
+from tests.support.living import ADDRESSES, NOISES, crawl, pages_of, shuffled
+
+#: Of each noise one kind: names, times, prices, a list, an image, signs, a long text, data in a script, and Chinese.
+KINDS = [
+    "staff", "tides", "price lists", "lists, a fifth new", "stamps", "options in ticks", "law as amended", "linked data",
+    "notices, Chinese",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("at_once", [1, 8])
+@pytest.mark.parametrize(
+    ("noise", "kind", "addresses"), [*zip(NOISES, KINDS, cycle(ADDRESSES), strict=False)]
+)
+@driven
+async def test_no_content_of_a_living_site_is_lost(
+    noise: str, kind: str, addresses: str, at_once: int
+) -> None:
+    pages = pages_of(kind, ALL[kind], addresses, NOISES[noise])
+    assert (await crawl(shuffled(pages, 1), at_once=at_once)).lost() == set()

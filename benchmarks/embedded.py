@@ -121,7 +121,7 @@ async def use(path: Path, claims: int, file: Path | None, site: str | None) -> s
     outcomes = {"new": 0, "same": 0, "duplicate": 0, "crowded": 0, "found": 0}
     rng = np.random.default_rng(2)
     for at, (simhash, sketch, x) in enumerate(queries):
-        page = Fingerprint(simhash, sketch, 1000, 50, digest=x[3], view=x[4])
+        page = Fingerprint(simhash, sketch, 1000, 50, digest=x[3], markup=x[4])
         name, url = page_id(x), f"http://www.example.org/catalogue/claim-{x[0]}.html"
         start = time.thread_time()
         verdict = await index.claim(name, url, page)
@@ -141,7 +141,7 @@ async def use(path: Path, claims: int, file: Path | None, site: str | None) -> s
                 simhash=simhash,
                 sketch=sketch[:120] + rng.bytes(8) + sketch[128:],
                 digest=x[5],
-                view=x[2],
+                markup=x[2],
             )
             start = time.thread_time()
             verdict = await index.claim(f"twin of {name}", f"{url}?twin", page)

@@ -91,7 +91,7 @@ class Trial:
             assert page.simhash is not None
             part, url = hosts.part(page, "site.example"), address(number)
             keys = rare_keys(part.keys, page.digest)
-            run, view = self.index.run, page.view or page.digest
+            run, markup = self.index.run, page.markup or page.digest
             entries.append(
                 Entry(
                     f"{number}",
@@ -103,7 +103,7 @@ class Trial:
                     part.sketch,
                     now,
                     run,
-                    view,
+                    markup,
                     page.called,
                     keys,
                 )

@@ -51,7 +51,7 @@ def measure(design: str, simhashes: Hashes, queries: Hashes) -> str:
     rng = np.random.default_rng(2)
     others = rng.integers(
         0, 2**64, (len(EXACT), len(simhashes)), np.uint64
-    )  # digests, views and rare shingles
+    )  # digests, markup and rare shingles
     keys = np.stack((*others, simhashes), axis=1)
     start = time.thread_time()
     tables = SortedTables(plan, keys)

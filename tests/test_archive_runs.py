@@ -342,7 +342,7 @@ def line(number: int, html: str) -> str:
 
 
 #: A page, its copy, another page, and what is none.
-FOUR = [line(1, "<p>" + words(1)), line(2, "<b>" + words(1)), line(3, "<p>" + words(2)), '{"price": 7}   \n']
+FOUR = [line(1, "<p>" + words(1)), line(2, "<p>" + words(1)), line(3, "<p>" + words(2)), '{"price": 7}   \n']
 #: The same file in the same size, when something has happened to it.
 CHANGES = {
     "lines changed places": FOUR[::-1],

@@ -73,7 +73,15 @@ def test_columns_of_tokens_and_of_html_with_their_urls(kind: str) -> None:
     html = [row and f"<h1>News</h1><p>{row}" for row in ROWS]
     urls = [f"http://example.org/{number}" for number in range(len(ROWS))]
     found = originals(html=KINDS[kind](html), url=KINDS[kind](urls))
-    assert [*map(int, np.asarray(found))] == [0, 1, 2, 0, 4, 5, 0]  # that of a host has to match in its own
+    assert [*map(int, np.asarray(found))] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+        0,
+    ]  # at an address of its own, all has to be equal
 
 
 def test_settings_are_keywords() -> None:

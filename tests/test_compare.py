@@ -137,7 +137,7 @@ def test_what_is_the_pages_own_decides_between_pages_in_one_chrome(tmp_path: Pat
     assert "heading 'brass lantern brass lantern'" in lines["called A"]
     assert re.match(r"\d of the \d+ shingles that are A's own are on B, too", lines["own"])
     assert lines["verdict"].startswith("different: fewer than 8 of their own shingles match")
-    assert lines["main view"].startswith("different")
+    assert lines["markup"].startswith("different")
     assert lines["host"].startswith("nothing is known of the host: --index ADDRESS asks")
     without = compare(*pair, "-s", "DEDUP_CHROME=False")
     assert without.returncode == 0
@@ -201,17 +201,22 @@ def test_an_index_that_cannot_be_asked_is_named(site: Path, tmp_path: Path) -> N
     assert compare(*pair, "--spider", "site").returncode == 2
 
 
-def test_equal_main_views_decide_where_the_menus_differ(tmp_path: Path) -> None:
+def test_menus_that_differ_decide_nothing(tmp_path: Path) -> None:
     pages = [product(0, "Brass lantern", 60).replace("menu", f"release{release}x") for release in range(2)]
     for name, page in zip("ab", pages, strict=True):
         (tmp_path / name).write_text(page.replace("<nav>", f"<nav>{name} "))
     done = compare(tmp_path / "a", tmp_path / "b")
     lines = told(done.stdout)
     assert done.returncode == 0
-    assert lines["main view"].startswith("equal")
-    assert (
-        lines["verdict"] == "near-duplicates: their main views are equal, and what is in there is their own"
-    )
+    assert lines["markup"].startswith("different")
+    assert lines["verdict"] == "near-duplicates: nearly all that is own to each of them is on the other"
+
+
+def test_comments_are_no_markup(site: Path, tmp_path: Path) -> None:
+    (tmp_path / "copy").write_text((site / "article").read_text() + "<!-- made in 3 ms -->")
+    lines = told(compare(site / "article", tmp_path / "copy").stdout)
+    assert lines["markup"].startswith("equal")
+    assert lines["verdict"] == "near-duplicates: they are equal"
 
 
 def test_data_in_scripts_is_a_part_of_its_own(site: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from dedup.fingerprint.features import Features
 from dedup.fingerprint.numbers import Maker, Numbers
 from dedup.fingerprint.shingles import ascending, hash_tokens, mix
 from dedup.fingerprint.sketch import WIDTHS, Sketcher
-from dedup.page import limits, walk, words
+from dedup.page import comments, limits, walk, words
 from dedup.page.blocks import find_breaks
 from dedup.page.charset import decode
 from dedup.page.flat import ATTRIBUTES
@@ -381,6 +381,41 @@ def test_tokens_are_left_out_alike(tokens: list[str], gone: set[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dedup.page.tokens, "fast", None)
         assert fast == without_each(octets, gone)
+
+
+MARKUP = [
+    *(
+        "<!--",
+        "-->",
+        "--!>",
+        "<!-->",
+        "<![CDATA[",
+        "]]>",
+        "<!",
+        "-",
+        "!",
+        "]",
+        "<",
+        ">",
+        "'",
+        '"',
+        "x",
+        "ä",
+        "\0",
+    ),
+    *("<script>", "</script>", "</scripts", "<TITLE>", "</title ", "<xmp", "<a title='", '<p b="', "</p>"),
+]
+
+
+@steady(5)
+@given(st.lists(st.sampled_from(MARKUP), max_size=15).map("".join))
+@example("<!" * 2_000 + "<a '\"" * 2_000 + "<script>" * 2_000 + "<!--" * 2_000)
+def test_comments_are_left_out_alike(markup: str) -> None:
+    octets = markup.encode()
+    fast = comments.without_comments(octets)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(comments, "fast", None)
+        assert fast == comments.without_comments(octets)
 
 
 # --- What a page has of its own -----------------------------------------------------------------------

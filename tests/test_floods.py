@@ -61,7 +61,9 @@ def flood(number: int, run: str, simhash: int = VICTIM, digest: int | None = Non
         page = forged(rng, simhash)
         keys = page.simhash or 0, 0, page.digest if digest is None else digest
         entries.append(
-            Entry(f"{simhash:x} {n}", f"http://forger/{n}", *keys, (), page.sketch, 0, run, view=page.digest)
+            Entry(
+                f"{simhash:x} {n}", f"http://forger/{n}", *keys, (), page.sketch, 0, run, markup=page.digest
+            )
         )
     return entries
 

@@ -26,14 +26,34 @@ GOLDEN = Path(__file__).with_name("golden")
 #: What the crawls have kept.
 KEPT = ("/", "/story", "/print", "/copy")
 #: By folder: the layout of its file, the format of its index in Redis, and that of its export.
-NAMES = ("index-1", "index-2", "index-3", "index-4", "index-5", "redis-5", "scheme-4", "index-6", "scheme-6")
-FILES = dict(zip(NAMES, (1, 2, 3, 4, 5, 5, 5, 6, 6), strict=True))
-SERVERS = dict(zip(NAMES, (1, 2, 3, 4, 4, 5, 5, 6, 6), strict=True))
-EXPORTS = {"index-3": 1, "index-4": 2, "index-5": 2, "redis-5": 2, "scheme-4": 2, "index-6": 3, "scheme-6": 3}
+NAMES = (
+    "index-1",
+    "index-2",
+    "index-3",
+    "index-4",
+    "index-5",
+    "redis-5",
+    "scheme-4",
+    "index-6",
+    "scheme-6",
+    "index-7",
+)
+FILES = dict(zip(NAMES, (1, 2, 3, 4, 5, 5, 5, 6, 6, 7), strict=True))
+SERVERS = dict(zip(NAMES, (1, 2, 3, 4, 4, 5, 5, 6, 6, 6), strict=True))
+EXPORTS = {
+    "index-3": 1,
+    "index-4": 2,
+    "index-5": 2,
+    "redis-5": 2,
+    "scheme-4": 2,
+    "index-6": 3,
+    "scheme-6": 3,
+    "index-7": 3,
+}
 #: The scheme of the fingerprints, of those that could be read but for it.
-SCHEMES = {"index-6": 5, "scheme-6": 6}
+SCHEMES = {"index-6": 5, "scheme-6": 6, "index-7": 7}
 #: Of these, what is read.
-LAYOUTS, FORMATS, LINES, FINGERPRINTS = {6}, {6}, {3}, {6}
+LAYOUTS, FORMATS, LINES, FINGERPRINTS = {7}, {6}, {3}, {7}
 
 
 async def judge(index: Index) -> None:

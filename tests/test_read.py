@@ -24,7 +24,8 @@ def refuse(text: str) -> etree._Element:
 
 
 def test_a_page_has_its_tokens_and_no_reason() -> None:
-    assert read("<p>One <a href='/two'>two</a>") == Page(["one", "/two", "two"], 1, None)
+    text = "<p>One <a href='/two'>two</a>"
+    assert read(text) == Page(["one", "/two", "two"], 1, None, markup=text)
 
 
 @pytest.mark.parametrize("reason", REFUSED)
@@ -38,23 +39,25 @@ def test_every_reason_of_the_limits_is_listed() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "<script>words</script>", "<!-- words -->"])
 def test_a_page_without_tokens_is_empty(text: str) -> None:
-    assert read(text) == Page([], 0, "empty")
+    assert read(text) == Page([], 0, "empty", markup=text)
 
 
 def test_a_page_that_is_nested_too_deeply_has_the_tokens_above_and_is_truncated() -> None:
-    assert read("<p>top" + "<div>" * 5_000 + "deep") == Page(["top"], 0, "truncated")
+    text = "<p>top" + "<div>" * 5_000 + "deep"
+    assert read(text) == Page(["top"], 0, "truncated", markup=text)
 
 
 def test_links_are_resolved_against_the_page_and_left_out_on_request() -> None:
     text = "<a href='b.html'>b</a>"
     assert read(text, "http://example.org/a/").tokens == ["/b.html", "b"]
-    assert read(text, "http://example.org/a/", keep_urls=False) == Page(["b"], 1)
+    assert read(text, "http://example.org/a/", keep_urls=False) == Page(["b"], 1, markup=text)
 
 
 def test_a_tree_that_is_there_is_read_and_left_as_it_is() -> None:
-    root = parse("<p>One <a href='/two'>two</a>")
+    text = "<p>One <a href='/two'>two</a>"
+    root = parse(text)
     before = etree.tostring(root)
-    assert read("its text", tree=lambda _: root) == read("<p>One <a href='/two'>two</a>")
+    assert read(text, tree=lambda _: root) == read(text)
     assert etree.tostring(root) == before
 
 
@@ -90,7 +93,8 @@ def test_a_page_for_which_the_parser_lacks_memory_is_never_judged_by_its_beginni
 
 @pytest.mark.parametrize("end", ["<a href='x", '<a href="x', "<p clas", "<p ", "</p", "<a href=x"])
 def test_a_page_that_ends_within_a_tag_is_truncated(end: str) -> None:
-    assert read("<p>Some words" + end) == Page(["some", "words"], 0, "truncated")
+    text = "<p>Some words" + end
+    assert read(text) == Page(["some", "words"], 0, "truncated", markup=text)
 
 
 @pytest.mark.parametrize(

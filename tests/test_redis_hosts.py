@@ -90,7 +90,7 @@ def random_claims(detector: Detector, seed: int, number: int) -> list[Claim]:
         called = Called(choose((0, 3, 3, 1 << 40 | 1, 12)), names, choose((0, 5, 6)))
         page = Fingerprint(
             choose((0, 1, 3)), detector.sketcher.pack(values), 100, 0, digest=n, called=called, own=Own(values),
-            view=choose((0, 0, 0, 7, 8)), said=called.heading | names | choose((0, 2, 1 << 40)),
+            markup=choose((0, 0, 0, 7, 8)), said=called.heading | names | choose((0, 2, 1 << 40)),
         )  # fmt: skip
         url = choose(
             (

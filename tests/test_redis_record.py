@@ -75,7 +75,7 @@ def test_the_scripts_find_each_field_where_python_puts_it() -> None:
         "DIGEST": struct.pack(">Q", ENTRY.digest),
         "FILED": struct.pack(">I", ENTRY.filed),
         "RUN": bytes.fromhex(ENTRY.run),
-        "VIEW": struct.pack(">Q", 6),
+        "MARKUP": struct.pack(">Q", 6),
         "HEADING": struct.pack(">Q", 7),
         "NAMES": struct.pack(">Q", 8),
         "PLACE": struct.pack(">Q", 9),

@@ -165,16 +165,27 @@ def test_a_seed_that_is_a_near_duplicate_by_now_is_sent(crawls: Crawls) -> None:
     """It is never dropped, and its items are on the page; those of the other, an earlier crawl has handed over."""
 
     class Seeds(Walker):
-        starts = "/b", "/"
+        starts = "/b?ref=home", "/"
 
-    pages = {"/": page("home", "/a"), "/a": page("a"), "/b": page("b", "/a")}
+    pages = {"/": page("home", "/a"), "/a": page("a"), "/b": page("c"), "/b?ref=home": page("b", "/a")}
     server = Server(pages)
     crawls(server, Seeds)
-    Seeds.starts = "/", "/b"
-    server.change("/", pages["/b"])
+    Seeds.starts = "/b", "/b?ref=home", "/"
+    server.change("/b", pages["/b?ref=home"])
     second = crawls(server, Seeds)
-    assert (paths(second), server.sent.count("/b"), {*server.spared}) == ({"/b"}, 1, {"/a", "/b"})
-    assert (second.figures["marked"], second.figures["pages"]) == (1, 3)
+    assert (paths(second), server.sent) == ({"/b?ref=home"}, ["/b", "/b?ref=home"])
+    assert {*server.spared} == {"/", "/a", "/b?ref=home"}
+    assert (second.figures["marked"], second.figures["pages"]) == (1, 4)
+
+
+def test_pages_that_were_not_sent_are_not_equal_by_their_words_alone(crawls: Crawls) -> None:
+    links = [f"/show?id={number}" for number in range(12)]
+    records = {link: page("record", more=f"<i class=c{link[9:]}></i>") for link in links}
+    server = Server({"/": page("home", *links)} | records)
+    crawls(server)
+    crawls.index.unlink()
+    second = crawls(server)
+    assert (server.sent, second.figures["new"], second.records) == ([], 13, [])
 
 
 def test_a_page_is_judged_by_the_same_fingerprint_as_if_it_had_been_sent(crawls: Crawls) -> None:
@@ -200,8 +211,8 @@ def test_a_page_is_judged_by_the_same_fingerprint_as_if_it_had_been_sent(crawls:
 
     first, second = (crawls(server, Judged).spider.outcomes for _ in range(CRAWLS))
     assert server.sent == []
-    assert [one.page._replace(links=0, canonical="") for one in first] == [
-        each.page._replace(tokens=[*each.page.tokens], links=0) for each in second
+    assert [one.page._replace(links=0, canonical="", markup="") for one in first] == [
+        each.page._replace(tokens=[*each.page.tokens], links=0, markup="") for each in second
     ]
 
 

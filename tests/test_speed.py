@@ -20,12 +20,12 @@ from time import process_time_ns
 from typing import Any
 
 import pytest
+from dedup.filter.kept import Texts, text_of
 from parsel import Selector
 
 from dedup import index as indexes
 from dedup.compiled import fast
 from dedup.filter import Body, Visit
-from dedup.filter.kept import Texts, text_of
 from dedup.filter.noise import Noise
 from dedup.fingerprint import chrome, numbers, sketch
 from dedup.fingerprint.fingerprint import Fingerprint
@@ -74,7 +74,7 @@ class Claims:
         for _ in range(50):
             self._count += 1
             bits = self._rng.getrandbits
-            made = Fingerprint(bits(64), self._rng.randbytes(136), 200, 3, digest=bits(64), view=bits(64))
+            made = Fingerprint(bits(64), self._rng.randbytes(136), 200, 3, digest=bits(64), markup=bits(64))
             name = str(self._count)
             assert (await self.index.claim(name, f"http://example.org/{name}", made)).status == "new"
             await self.index.confirm(name)
@@ -202,7 +202,7 @@ async def test_a_page_is_judged_in_so_many_calls(
     shop = Shop("shop.example.org", 60, 80, seed=3)
     visits = []
     for number in range(180):
-        html = shop.page(number % 60, random.Random(number % 60)).html + f"<p>{number // 60}"
+        html = shop.page(number % 60, random.Random(number % 60)).html + f"<!-- {number // 60} -->"
         url = f"http://shop.example.org/{number}"
         visits.append(visit(str(number), read=partial(read, html, url)))
     index = indexes.open_index("memory:", DETECTOR)

@@ -8,7 +8,7 @@ import numpy as np
 from dedup.fingerprint.fingerprint import Called, Fingerprint, Own
 from dedup.page.html import Page
 
-_stored = attrgetter("simhash", "sketch", "tokens", "links", "reason", "digest", "bands", "view", "markup")
+_stored = attrgetter("simhash", "sketch", "tokens", "links", "reason", "digest", "bands", "markup")
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 
@@ -22,9 +22,9 @@ def pack(page: Page, made: Fingerprint) -> bytes:
 
 def unpack(octets: bytes) -> tuple[Page, Fingerprint]:
     """Returns what was packed."""
-    (*first, bands, view, markup), (called, said), own, words, canonical = _decode(octets)
+    (*first, bands, markup), (called, said), own, words, canonical = _decode(octets)
     main = None if own is None else Own(np.frombuffer(own, np.uint64))
-    values = *first, tuple(bands), view, markup, Called.from_bytes(called), said, main
+    values = *first, tuple(bands), markup, Called.from_bytes(called), said, main
     made = Fingerprint(*values)
     return Page(words, made.links, made.reason, canonical=canonical), made
 

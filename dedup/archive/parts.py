@@ -1,6 +1,6 @@
 """Judges on all cores.  Pages that can't influence each other's verdicts are judged in separate parts.
 
-The pages of one host stay together.  So do hosts that have pages which are equal, near, or have the same main view.  A page
+The pages of one host stay together.  So do hosts that have pages which are equal or near.  A page
 may also be found by a rare shingle, but which shingles are rare is known only while the host is judged.  So each part
 reports which ones it looked up, and parts that share one are judged again, together.  Where most pages hang together anyway,
 all of them are one part at once.  In the end the verdicts are those of one process that judges all pages one after another.

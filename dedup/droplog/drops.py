@@ -59,7 +59,7 @@ SELECT duplicate_of, url, canonical, new, gone FROM drops WHERE rule != 'soft_40
 """
 _GRID = f"""
 SELECT distance, {_SHARE} / 100 AS hundredths, count(*), sum(links),
-    CASE WHEN rule IN ('exact', 'view', 'probe', 'no_vary_search', 'soft_404') THEN 2 WHEN rule = 'rare' THEN 1 ELSE 0 END AS free
+    CASE WHEN rule IN ('exact', 'probe', 'no_vary_search', 'soft_404') THEN 2 WHEN rule = 'rare' THEN 1 ELSE 0 END AS free
 FROM drops GROUP BY 1, 2, 5 ORDER BY 1, 2, 5
 """
 _TIMES = """

@@ -19,8 +19,6 @@ def reason(record: Record) -> str:
     if rule == "soft_404":
         return "its host shows the same at an address that can't exist"
     shared = None if own is None or new is None else in_words(own, new, record.get("gone") or 0)
-    if rule == "view":
-        return f"its main view is that of the kept page{f'; {shared}' if shared else ''}"
     if rule == "probe":
         noise = inert(record.get("noise") or "", 80)
         what = f"what differs, {noise!r}, is" if noise else "what differs is"

@@ -88,7 +88,7 @@ class Record(TypedDict):
     rule: Annotated[
         str,
         _says(
-            'how the page was found: "exact" (equal tokens), "view" (equal main views), "rare" (by a rare shingle), "probe" '
+            'how the page was found: "exact" (it is equal), "rare" (by a rare shingle), "probe" '
             '(all that differs was seen to be noise), "no_vary_search" (by the word of its site: it was not fetched, and the '
             'figures are those of the kept page), "soft_404" (its host shows the same where nothing is), or the method'
         ),

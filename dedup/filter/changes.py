@@ -110,7 +110,7 @@ class Changes:
             if last is not None and last.is_here:
                 self._history.meet(last, handed=False)
             return None, False
-        digest, simhash = content_digest(fingerprint, read()), fingerprint.hex or ""
+        digest, simhash = content_digest(read()), fingerprint.hex or ""
         if last is None or not last.is_here:
             self._pending[visit.page_id] = _Sighting(None, "new", url, digest, simhash, text_of(read()))
             return Change("new", url), False

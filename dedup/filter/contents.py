@@ -15,20 +15,21 @@ from xxhash import xxh3_64_intdigest
 from dedup.filter.noise.probe import Probe
 from dedup.filter.noise.words import WordGaps, with_breaks
 from dedup.fingerprint.chrome import KNOWN
-from dedup.fingerprint.detector import LEAST_VIEW
+from dedup.fingerprint.digests import with_data
 from dedup.fingerprint.evidence import Part
-from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import Hashes, containment
 from dedup.history.differences import Edit, small_edits
 from dedup.history.file import Said, signed
-from dedup.history.texts import Text
+from dedup.history.texts import Runs, Text
 from dedup.index import Index
 from dedup.latest import Latest
 from dedup.page.html import Page
-from dedup.page.tokens import Breaks, Tokens, join
+from dedup.page.tokens import Breaks, Ranges, Tokens, join, without
 from dedup.page.urls import host
 from dedup.page.words import is_url
 
+#: Chrome counts where fewer tokens than this are outside of it.
+LEAST_VIEW = 8
 #: An edit is one of chrome if at least this share of the known pages of a host that were met have it.
 ALIKE = 0.5
 #: Two texts are of one page if each has this share of what is the other's own.
@@ -121,9 +122,8 @@ class Contents:
 
     def _said(self, url: str, text: Text) -> list[str]:
         """Returns the tokens of a page outside marked chrome, or all if too little is, and those of its data, without noise."""
-        tokens, chrome = _each(text), text.chrome
-        if len(tokens) - sum(end - start for start, end in chrome) < LEAST_VIEW:
-            chrome = ()
+        tokens = _each(text)
+        chrome = _marked(tokens, text.chrome)
         if not self._noise.is_met(url):
             ends = [(0, 0), *chrome, (len(tokens), 0)]
             return [*chain(*(tokens[end:start] for (_, end), (start, _) in pairwise(ends))), "", *text.data]
@@ -196,9 +196,16 @@ def text_of(page: Page) -> Text:
     return Text(page.tokens, page.chrome, page.data, signs=page.signs)
 
 
-def content_digest(fingerprint: Fingerprint, page: Page) -> int:
+def content_digest(page: Page) -> int:
     """Returns what tells whether a page says what it said outside marked chrome, as SQLite holds it."""
-    return signed(xxh3_64_intdigest(page.signs, fingerprint.view or fingerprint.digest))
+    said = with_data(without(page.tokens, _marked(page.tokens, page.chrome)), page.data)
+    return signed(xxh3_64_intdigest(b"\0".join((page.body, page.signs, said))))
+
+
+def _marked(tokens: Sequence[str], chrome: Runs) -> Ranges:
+    """Returns what is marked as chrome; nothing if that is nearly all."""
+    left = len(tokens) - sum(end - start for start, end in chrome)
+    return tuple(chrome) if left >= LEAST_VIEW else ()
 
 
 def _each(text: Text) -> list[str]:

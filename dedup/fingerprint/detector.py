@@ -35,13 +35,11 @@ from dedup.page.comments import without_comments
 from dedup.page.html import Page, parse
 from dedup.page.ignore import Ignore
 from dedup.page.read import read, read_text, tokens_as_page
-from dedup.page.tokens import join, without
+from dedup.page.tokens import join
 from dedup.settings import DetectorSettings
 
 #: Changes whenever the same page would get another fingerprint; stored with every index.
 SCHEME = 7
-#: Words outside marked chrome that make a main view of a page.
-LEAST_VIEW = 8
 #: Fingerprints that a detector remembers, in 1 kB each and 8 bytes a word: pages that are served again and again cost no
 #: work.
 REMEMBERED = 1024
@@ -187,16 +185,16 @@ class Detector(DetectorSettings):
         secret = self._secrets["digest"].to_bytes(8, "big")
         if page.body:
             return self._of_body(page.body, digest_of(page.body, secret))
-        digest = view = digest_of(with_data(join(page.tokens), page.data), secret)
+        digest = digest_of(with_data(join(page.tokens), page.data), secret)
         if page.signs:
-            digest = digest_of(view.to_bytes(8, "big") + page.signs, secret)
+            digest = digest_of(digest.to_bytes(8, "big") + page.signs, secret)
         heading = bloom(page.heading, secret)
         called, said = self._called(heading, page)
         key = digest, hash(page.chrome)  # which depends on its markup, not on its tokens
         if found := self._recent.get(key):
             found = replace(found, links=page.links, called=called, said=said)
         else:
-            found = self._compute(page, digest, view, called, said)
+            found = self._compute(page, digest, called, said)
         self._recent[key] = found = replace(found, markup=self.digest_markup(page.markup) or digest)
         return found
 
@@ -209,8 +207,8 @@ class Detector(DetectorSettings):
         """
         if not markup:
             return 0
-        octets = without_comments(markup).encode("utf-8", "surrogatepass")
-        return xxh3_64_intdigest(octets, self._secrets["digest"])
+        octets = markup.encode("utf-8", "surrogatepass")
+        return xxh3_64_intdigest(without_comments(octets), self._secrets["digest"])
 
     def elsewhere(self, found: Fingerprint, page: Page) -> Fingerprint:
         """Returns the fingerprint of a page that differs only in its address from one that was judged, and returns its tokens may be missing."""
@@ -223,15 +221,12 @@ class Detector(DetectorSettings):
         place = digest_of(page.place.encode("utf-8", "replace"), secret) if page.place else 0
         return Called(heading, names, place), heading | names | address
 
-    def _compute(self, page: Page, digest: int, view: int, called: Called, said: int) -> Fingerprint:
+    def _compute(self, page: Page, digest: int, called: Called, said: int) -> Fingerprint:
         secrets = self._secrets
         made = self._maker.make(page.tokens, page.data, page.chrome)
         if made.simhash is None:
             unjudged = Fingerprint.unjudged("short", len(page.tokens), page.links)
             return replace(unjudged, called=called, said=said)
-        if page.chrome and made.left >= LEAST_VIEW:
-            shown = with_data(without(page.tokens, page.chrome), page.data)
-            view = digest_of(shown, secrets["digest"].to_bytes(8, "big"))
         return Fingerprint(
             made.simhash,
             made.sketch,
@@ -240,7 +235,6 @@ class Detector(DetectorSettings):
             "short" if made.words < self.min_tokens else None,
             digest,
             self.finder.bands(self.shingles(page), secrets["signature"]) if self.finder.own_keys else (),
-            view=view,
             called=called,
             said=said,
             own=Own(made.main),
@@ -266,7 +260,6 @@ class Detector(DetectorSettings):
             0,
             0,
             digest=digest,
-            view=digest,
             markup=digest,
             bands=self.finder.bands(hashes, self._secrets["signature"]),
         )

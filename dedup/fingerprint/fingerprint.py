@@ -55,8 +55,6 @@ class Fingerprint:
     reason: str | None = None  #: why it can't be judged: "short", or one of the reasons of `Page`
     digest: int = 0  #: 64 bits of BLAKE2b of the tokens; equal pages have equal digests
     bands: tuple[int, ...] = ()  #: 64 bits each: bands, or megashingles, where the method has them
-    #: The same of the tokens of its main view, those outside marked chrome; the digest where there is no other.
-    view: int = 0
     #: The same of its markup, which is all that a reader, a script or a link could see; the digest where there is none.
     markup: int = 0
     called: Called = UNCALLED  #: what it is called

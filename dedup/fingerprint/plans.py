@@ -95,7 +95,7 @@ class Table(NamedTuple):
         return permuted & ~rest, permuted | rest
 
 
-#: The tables of digests, of main views, and of four rare shingles, which every method has.
+#: The tables of digests, of markup, and of four rare shingles, which every method has.
 EXACT = tuple(
     Table(((0, (1 << 64) - 1, 0),), prefix=64, bits=64, column=column) for column in range(2 + RARE)
 )

@@ -2,18 +2,29 @@
 
 import re
 
-#: Elements in which nothing is a comment, tags, in whose values nothing is either, and comments.
-_COMMENTS = re.compile(
-    r"(<(script|style|textarea|title|xmp|iframe|noembed|noframes|plaintext)\b.*?(?:</\2\b|\Z)"
-    r"""|<[a-z](?>[^>"']+|"[^"]*"|'[^']*')*)|<!--(?:-?>|.*?(?:--!?>|\Z))""",
+from dedup.compiled import fast
+
+#: Elements in which nothing is a comment.
+RAW = b"script", b"style", b"textarea", b"title", b"xmp", b"iframe", b"noembed", b"noframes", b"plaintext"
+_RAW = b"|".join(rb"%b\b.*?(?:</%b\b|\Z)" % (name, name) for name in RAW)
+#: What is before a comment, such as tags, in whose values nothing is one either; and the comment.
+_COMMENT = re.compile(
+    rb"((?:[^<]++|<(?:%b|!\[(?-i:CDATA)\[.*?(?:\]\]>|\Z)|[a-z](?:[^>\"']++|\"[^\"]*\"|'[^']*')*+|(?!!--)))*+)"
+    % _RAW
+    + rb"(?:<!--(?:-?>|.*?(?:--!?>|\Z))|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 
 
-def without_comments(markup: str) -> str:
-    """Returns markup without comments.  O(characters).
+def without_comments(markup: bytes) -> bytes:
+    """Returns markup without comments.  O(octets).
 
-    >>> without_comments("<p>7<!-- made in 3 ms --><script><!-- draw() --></script>")
-    '<p>7<script><!-- draw() --></script>'
+    >>> without_comments(b"<p>7<!-- made in 3 ms --><script><!-- draw() --></script>")
+    b'<p>7<script><!-- draw() --></script>'
     """
-    return _COMMENTS.sub(lambda found: found[1] or "", markup) if "<!--" in markup else markup
+    if b"<!--" not in markup:
+        return markup
+    if fast:
+        left: bytes = fast.without_comments(markup)
+        return left
+    return _COMMENT.sub(rb"\1", markup)

@@ -80,6 +80,7 @@ def revisit(packing: Packing, request: Request, response: Response, held: Held, 
         place=place(request.url),
         data=tuple(text.data),
         signs=text.signs or b"",
+        markup=request.url,  # what it was is not stored: no page of another address is known to be equal
     )
     asked = request.replace(callback=follow)
     headers: dict[Any, Any] = {"No-Vary-Search": held.search} if held.search else {}

@@ -210,7 +210,7 @@ class RevisitMiddleware(Component):
             page_id(self.crawler, request),
             *whole.said,
             whole.asked,
-            content_digest(outcome.fingerprint, outcome.page),
+            content_digest(outcome.page),
             whole.size,
             " ".join(outcome.page.heading),
             packed,

@@ -277,7 +277,7 @@ def test_a_page_id_that_has_lost_its_number_is_damage(closed: Files, tmp_path: P
         with suppress(DedupError):
             await index.close()
 
-    put(tmp_path / "copy", {"": OF_THE_FILE["a bit"](closed[""], random.Random(3330))})
+    put(tmp_path / "copy", {"": OF_THE_FILE["a bit"](closed[""], random.Random(16066))})
     asyncio.run(find())
 
 
@@ -409,7 +409,7 @@ DAMAGE = {
     "a segment of text": "UPDATE segments SET keys = 'x'",
     "no segment": "DELETE FROM segments",
     "a page that no segment has": "INSERT INTO pages SELECT 1000, page_id || 'x', url, simhash, scope, digest, bands, "
-    "sketch, filed, run, view, called, rare, checksum FROM pages WHERE number = 7",
+    "sketch, filed, run, markup, called, rare, checksum FROM pages WHERE number = 7",
     "a page too few": "DELETE FROM pages WHERE number = 7",
 }
 #: Each makes one page unreadable.

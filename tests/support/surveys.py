@@ -35,7 +35,7 @@ def entry(number: int, **changes: Any) -> Entry:
 def claim_of(filed: Entry) -> tuple[str, str, Fingerprint]:
     """Makes the claim that is filed as this entry."""
     fingerprint = Fingerprint(
-        filed.simhash, filed.sketch, 100, 0, None, filed.digest, filed.bands, filed.view
+        filed.simhash, filed.sketch, 100, 0, None, filed.digest, filed.bands, filed.markup
     )
     return filed.page_id, filed.url, fingerprint
 

@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from dedup.filter.noise.gaps import Gaps
 from dedup.filter.noise.lines import Line, lines_of
-from dedup.filter.noise.names import without_name
+from dedup.filter.noise.names import nameless
 from dedup.filter.visit import Visit
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.latest import Latest
@@ -36,7 +36,7 @@ class Shown(Struct):
     own: Gaps = field(default_factory=Gaps)  #: what differs between its answers
     asked: int = 0  #: how often it was fetched again
     lines: Sequence[Line] = ()  #: of its markup, once they were read
-    is_in_row: bool = False  #: it leads to pages beside it: then its name is left out of its lines
+    nameless: Sequence[Line] | None = None  #: the same without its name, likewise
 
     @classmethod
     def at_hand(cls, visit: Visit, page: Page, fingerprint: Fingerprint) -> "Shown":
@@ -44,13 +44,21 @@ class Shown(Struct):
         address, simhash = one_address(visit.url), fingerprint.simhash or 0
         return cls(visit.page_id, visit.url, address, simhash, fingerprint.digest, visit.carried, page.markup)
 
+    def forget(self) -> None:
+        """Lets go of its lines, which can be read again as long as its markup is held."""
+        self.lines, self.nameless = (), None
+
     def read(self) -> Sequence[Line]:
         """Returns its lines; none if its markup is not held."""
         if not self.lines and self.markup:
-            lines = lines_of(self.markup, self.url)
-            self.lines = without_name(lines, self.url)
-            self.is_in_row = self.lines is not lines
+            self.lines = lines_of(self.markup, self.url)
         return self.lines
+
+    def read_nameless(self) -> Sequence[Line]:
+        """Returns its lines without its name; none if it leads to no page beside it."""
+        if self.nameless is None:
+            self.nameless = nameless(self.markup, self.url)
+        return self.nameless
 
 
 class KeptPages:
@@ -66,7 +74,7 @@ class KeptPages:
     def read(self, page: Shown) -> Sequence[Line]:
         """Returns the lines of a page, which are held for a while."""
         if len(self._read) == MAX_READ and page.page_id not in self._read:
-            self._read.popitem(last=False)[1].lines = ()
+            self._read.popitem(last=False)[1].forget()
         self._read[page.page_id] = page
         return page.read()
 
@@ -81,7 +89,7 @@ class KeptPages:
     def add(self, page: Shown) -> None:
         """Takes up a page, or what it shows by now."""
         self._drop(page.page_id)
-        page.lines = ()
+        page.forget()
         self._pages[page.page_id] = page
         for name in names_of(page.url)[0]:
             self._named.setdefault(name, page.page_id)
@@ -91,7 +99,8 @@ class KeptPages:
             oldest = next(iter(self._held))
             self._drop(oldest)
             if (known := self._pages.get(oldest)) is not None:
-                known.markup, known.lines = "", ()
+                known.markup = ""
+                known.forget()
 
     def _drop(self, page_id: str) -> None:
         self._size -= self._held.pop(page_id, 0)

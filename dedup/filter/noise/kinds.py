@@ -46,6 +46,15 @@ def kind_of(url: str) -> str:
     return f"{parts.netloc}{path}?{'&'.join(names)}"
 
 
+def folder_of(url: str) -> str:
+    """Returns the folder of a page, and its host, without numbers.
+
+    >>> folder_of("http://a.org/shop7/view?id=3")
+    'a.org/shop0'
+    """
+    return _NUMBER.sub("0", url.partition("?")[0].rpartition("/")[0].partition("//")[2])
+
+
 class Kind(Struct):
     """What is known of a kind of page."""
 
@@ -78,13 +87,15 @@ class Kind(Struct):
         """Whether gaps of its pages are often content on others, so that none is asked any more."""
         return self.stayed >= IDLE and self.stayed > self.proved
 
-    def note(self, page_id: str, lines: Sequence[Line]) -> None:
-        """Notes what stands on a kept page, and what is left of it without all that may be noise."""
+    def note(self, page_id: str, lines: Sequence[Line], nameless: Sequence[Line]) -> None:
+        """Notes what stands on a kept page, and what is left of it without all that may be noise, and without its name if it has one."""
         left = least_of(lines, self.gaps)
         digest = digest_of(left)
         self.gaps.stand(digest, lines)
         self.by.setdefault(digest, page_id)
         self.sample[digest] = frozenset(map(hash, left))
+        if nameless:
+            self.by.setdefault(digest_of(least_of(nameless, self.gaps)), page_id)
 
     @property
     def is_due(self) -> bool:
@@ -93,10 +104,15 @@ class Kind(Struct):
 
 
 def has_own(lines: Sequence[Line], *kinds: Kind) -> bool:
-    """Returns whether a page of some kinds, of which these lines are left, says something that most pages of these kinds don't."""
+    """Returns whether a page, of which these lines are left, says something that most pages of some kinds don't.
+
+    The first kinds of which enough pages are known are looked at.
+    """
     own = digest_of(lines)
-    others = [said for kind in kinds for digest, said in kind.sample.items() if digest != own]
-    said = {hash(line) for line in lines if any(said_in(line.tokens))}
-    return len(others) >= IDLE and any(
-        4 * sum(each in other for other in others) <= len(others) for each in said
-    )
+    others = list[frozenset[int]]()
+    for kind in kinds:
+        others += (said for digest, said in kind.sample.items() if digest != own)
+        if len(others) >= IDLE:
+            said = {hash(line) for line in lines if any(said_in(line.tokens))}
+            return any(4 * sum(each in other for other in others) <= len(others) for each in said)
+    return False

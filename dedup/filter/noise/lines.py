@@ -82,9 +82,13 @@ class Line(NamedTuple):
         return hash(self[:2])
 
 
-def lines_of(markup: str, url: str) -> list[Line]:
-    """Returns the lines of a page at a URL.  O(characters)."""
-    return [*_Reader(url).read(without_comments(markup))]
+def lines_of(markup: str, url: str, *, marks_like: bool = False) -> list[Line]:
+    """Returns the lines of a page at a URL.  O(characters).
+
+    If it ``marks_like``, links to addresses that differ from this one in numbers alone are `LIKE` and the numbers.
+    """
+    octets = without_comments(markup.encode("utf-8", "surrogatepass"))
+    return [*_Reader(url, marks_like=marks_like).read(octets.decode("utf-8", "surrogatepass"))]
 
 
 class _Block(NamedTuple):
@@ -97,9 +101,9 @@ class _Block(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, marks_like: bool) -> None:
         self._own, self._quoted = _spellings(url)
-        self._like = {_DIGITS.sub("0", own) for own in self._own if _DIGITS.search(own)}
+        self._like = {_DIGITS.sub("0", own) for own in self._own if marks_like and _DIGITS.search(own)}
         self._open: list[_Block] = []
         self._beside = Counter[str]()  # blocks at the top, by name and class
         self._path = self._place = ""

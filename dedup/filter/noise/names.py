@@ -3,16 +3,15 @@
 That is the name of a page and no content, where pages stand in a row, such as the months of an endless calendar: all without
 entries say only which month they are.  A page that leads to none beside it has been linked for what it says, be it a number.
 
->>> from dedup.filter.noise.lines import lines_of
 >>> may = "<h1>May</h1><a href=/2026/4>back</a><a href=/2026/6>on</a>"
->>> [without_name(lines_of(may, url), url)[0].tokens for url in ("http://a.org/2026/5", "http://a.org/2026/9")]
-[('<h1', '@'), ('<h1', 'May')]
+>>> [[line.tokens for line in nameless(may, url)[:1]] for url in ("http://a.org/2026/5", "http://a.org/2026/9")]
+[[('<h1', '@')], []]
 """
 
 import calendar
 from collections.abc import Iterable, Iterator, Sequence
 
-from dedup.filter.noise.lines import LIKE, SELF, Line, numbers_in
+from dedup.filter.noise.lines import LIKE, SELF, Line, lines_of, numbers_in
 
 #: Numbers of more digits are not read.
 MOST_DIGITS = 19
@@ -25,13 +24,15 @@ _MONTHS = {
 }
 
 
-def without_name(lines: list[Line], url: str) -> list[Line]:
-    """Returns the lines of a page at a URL but for its name, if it leads to a page beside it; or else all.  O(tokens)."""
-    own = _read(numbers_in(url))
+def nameless(markup: str, url: str) -> list[Line]:
+    """Returns the lines of a page at a URL but for its name, if it leads to a page beside it; or else none.  O(characters)."""
+    if not (own := _read(numbers_in(url))):
+        return []
+    lines = lines_of(markup, url, marks_like=True)
     links = {tuple(link) for line in lines for link in _links(line.tokens)}
-    if not own or not _is_beside(own, filter(None, map(_read, links))):
-        return lines
-    return [line._replace(tokens=tuple(_nameless(line.tokens, {*own}))) for line in lines]
+    if not _is_beside(own, filter(None, map(_read, links))):
+        return []
+    return [line._replace(tokens=tuple(_without(line.tokens, {*own}))) for line in lines]
 
 
 def _links(tokens: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -41,7 +42,7 @@ def _links(tokens: Sequence[str]) -> Iterator[Sequence[str]]:
             yield tokens[at + 1 : at + 1 + int(token[len(LIKE) :])]
 
 
-def _nameless(tokens: Sequence[str], own: set[int]) -> Iterator[str]:
+def _without(tokens: Sequence[str], own: set[int]) -> Iterator[str]:
     skipped = 0
     for token in tokens:
         if skipped:

@@ -21,11 +21,10 @@ from typing import Any
 from dedup.filter.noise.again import MAX_HOSTS, Again
 from dedup.filter.noise.gaps import Seen, digest_of, least_of, left_of, said_in
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import MAX_KINDS, Kind, has_own, kind_of
+from dedup.filter.noise.kinds import MAX_KINDS, Kind, folder_of, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness, still_kept
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.manners import Manners
-from dedup.filter.noise.names import without_name
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
@@ -74,6 +73,9 @@ class Probe:
         self._manners = Manners(index, crawl)
         self._kept = KeptPages()
         self._kinds = Latest[str, Kind](MAX_KINDS)
+        self._usual = Latest[str, Kind](
+            MAX_KINDS
+        )  # the kind of a host's folder of which most pages were fetched again
         self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched again without any gap, by host
         #: Who is told of two answers to one request: the URL, and both.
         self.heard: list[Callable[[str, Page, Page], None]] = []
@@ -124,9 +126,10 @@ class Probe:
         kind, found = self._kind(here.url), dict[str, Shown]()
         if kind.asked:
             await self._look_anew(kind)
-            page_id = kind.by.get(digest_of(least_of(here.read(), kind.gaps)))
-            if page_id is not None and (kept := self._kept.get(page_id)) is not None:
-                found[page_id] = kept
+            for lines in filter(None, (here.read(), here.read_nameless())):
+                page_id = kind.by.get(digest_of(least_of(lines, kind.gaps)))
+                if page_id is not None and (kept := self._kept.get(page_id)) is not None:
+                    found[page_id] = kept
         found |= {kept.page_id: kept for kept in self._kept.like(here)}
         if near and (near.digest == here.digest or (near.evidence and near.evidence.share >= LEAST_PROBED)):
             kept = self._kept.get(near.page_id)
@@ -153,24 +156,36 @@ class Probe:
 
     def _step(self, here: Shown, kept: Shown, evidence: Evidence | None) -> "Shown | bool":
         """Returns whether a page is a copy of a kept one; or which of the two has to be fetched again before that can be told."""
-        of_kept = self._kind(kept.url)
-        kind, other = sorted((of_kept, self._kind(here.url)), key=lambda kind: -kind.asked)
         a, b = self._kept.read(kept), here.read()
         if not a:
             return self._may_ask(kept) and kept
+        step = self._compare(here, kept, evidence, a, b)
+        if (
+            step is False and kept.read_nameless() and here.read_nameless()
+        ):  # of pages in a row, the name is no content
+            step = self._compare(here, kept, None, kept.read_nameless(), here.read_nameless())
+        return step
+
+    def _compare(
+        self, here: Shown, kept: Shown, evidence: Evidence | None, a: Sequence[Line], b: Sequence[Line]
+    ) -> "Shown | bool":
+        """Returns the same, given the lines of both."""
         if a == b:
             return True
-        gaps = (kind.gaps,) if other is kind else (kind.gaps, other.gaps)
+        of_kept, of_here = self._kind(kept.url), self._kind(here.url)
+        kinds = [of_kept, of_here, *(self._usual.get(folder_of(page.url), of_kept) for page in (kept, here))]
+        kinds = sorted({id(kind): kind for kind in kinds}.values(), key=lambda kind: -kind.asked)
+        kind = kinds[0]
+        gaps = [kind.gaps for kind in kinds]
         least = least_of(b, *gaps)
         owns_words = evidence is not None and evidence.matching >= LEAST_MATCHING
-        # Of a page in a row, its name is its own, and is left out.
-        owns_words = owns_words or (kept.is_in_row and here.is_in_row) or has_own(least, kind, other)
+        owns_words = owns_words or a is kept.nameless or has_own(least, *kinds)
         seen = Seen(kept.address, digest_of(least))
         own = left_of(b, seen, here.own)
         if left_of(a, seen, kept.own) == own:  # each has changed there itself
             kind.proved += 1
             return True
-        if owns_words and kind.is_trusted and other.is_trusted:
+        if owns_words and all(kind.is_trusted for kind in kinds):
             its = left_of(a, seen, kept.own, *gaps)
             if its == left_of(b, seen, here.own, *gaps):
                 return self._check_due(kind, here, kept, is_checked=its == own)
@@ -238,7 +253,7 @@ class Probe:
         kind, name = self._kind(page.url), host(page.url)
         await self._look_anew(kind)
         before = self._index.detector.read(page.markup, page.url)
-        a, b = self._kept.read(page), without_name(lines_of(answer.markup, page.url), page.url)
+        a, b = self._kept.read(page), lines_of(answer.markup, page.url)
         there = {*b}
         is_one = self._likeness.are_of_one(before, answer, page.url)
         if not is_one and not has_own([line for line in a if line in there], kind):
@@ -247,6 +262,8 @@ class Probe:
         page.own.learn(address, a, b)
         kind.gaps.learn(address, a, b)
         kind.asked += 1
+        if kind.asked >= self._usual.setdefault(folder_of(page.url), kind).asked:
+            self._usual[folder_of(page.url)] = kind
         kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
         self._quiet[name] = 0 if kind.gaps else self._quiet.get(name, 0) + 1
         for hear in self.heard:
@@ -281,7 +298,7 @@ class Probe:
         for page_id in recent:
             kept = self._kept.get(page_id)
             if kept is not None and kept.markup:
-                kind.note(page_id, self._kept.read(kept))
+                self._note(kind, kept)
                 await asyncio.sleep(0)  # others have their turn
 
     async def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
@@ -299,8 +316,11 @@ class Probe:
         kind.kept += 1
         kind.recent[here.page_id] = None
         if kind.asked and kind.version == kind.gaps.version:
-            kind.note(here.page_id, here.read())
+            self._note(kind, here)
         self._kept.add(here)
+
+    def _note(self, kind: Kind, page: Shown) -> None:
+        kind.note(page.page_id, self._kept.read(page), page.read_nameless())
 
     async def meet(self, page_id: str | None, page: Page) -> None:
         """Learns, without a request, what changes on a kept page that is met again, as under another session."""

@@ -6,7 +6,7 @@ const pairs = data.pairs.map((values) => Object.fromEntries(data.pair_fields.map
 // What both pages have in common: the share of each own part that the other contains, or the whole pages' resemblance; and
 // in whole hundredths, rounded down, as it is in the grid.  Some rules don't depend on every threshold: those of which
 // FREE has a word depend on none.
-const FREE = { exact: "equal", view: "equal view", probe: "noise", no_vary_search: "by its site", soft_404: "soft 404" };
+const FREE = { exact: "equal", probe: "noise", no_vary_search: "by its site", soft_404: "soft 404" };
 for (const pair of pairs) {
   pair.share = [pair.matching, pair.new, pair.gone].includes(null) ? pair.resemblance
     : pair.matching / Math.max(1, pair.matching + Math.max(pair.new, pair.gone));
@@ -242,7 +242,7 @@ function start() {
   }
   const free = data.grid.reduce((sum, cell) => sum + (cell[4] > 1 ? cell[2] : 0), 0);
   byId("stricter").textContent = (free ? `${many(free, "near-duplicate")} would be ${verb} by any thresholds, and so ${free === 1 ? "is" : "are"} in no chart: `
-    + "equal pages, equal main views, and those that differ in noise only. " : "") + "The sliders can only be stricter than the run was: pages that it kept are not in a drop log. "
+    + "equal pages, and those that differ in noise only. " : "") + "The sliders can only be stricter than the run was: pages that it kept are not in a drop log. "
     + data.to_see_looser;
   if (pairs.length < totals.drops) {
     byId("sample").textContent = `The charts above are of all ${number(totals.drops)} near-duplicates. Listed here are `

@@ -17,7 +17,7 @@ class Command(base.Command):
     description = (
         "A and B are a URL or a path each. The command shows tokens, distance, resemblance (Jaccard; estimated and "
         "exact), containment, what the pages are called, how much of them is marked as chrome and how much of what is B's "
-        "own is in A, whether their main views are equal, the verdict by the project's settings and the rule that "
+        "own is in A, whether their markup is equal, the verdict by the project's settings and the rule that "
         "decides, and the tokens that only one page has. What is chrome of a host is learned by crawls: --index names "
         "the index that knows it. "
         "Exit status: 0 near-duplicates, 1 different, 2 a page can't be read or a setting is wrong, 3 to 6 the index "

@@ -27,7 +27,6 @@ CSV_HEADING = ",".join(FIELDS)
 #: What decides by each rule; a method has another name.
 RULES = {
     "exact": "both pages are equal",
-    "view": "their main views are equal",
     "rare": "nearly all that is own to each is on the other; found by a rare shingle",
     "simhash": "nearly all of it is on the kept page; found by its simhash",
     "no_vary_search": "by the word of the site, not fetched",

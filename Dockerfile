@@ -19,5 +19,5 @@ VOLUME /data
 ENV CRAWLER_PULSE=/tmp/pulse
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
     CMD find "$CRAWLER_PULSE" -mmin -1 | grep -q .
-# The name of its host is another in each container, so each writes files of its own.
-ENTRYPOINT ["sh", "-c", "exec scrapy crawl site -o \"/data/pages-$HOSTNAME-%(time)s.jsonl\" -s \"DEDUP_LOG=/data/duplicates-$HOSTNAME-%(time)s.jsonl\" -s \"DEDUP_PARKED=/data/parked-$HOSTNAME-%(time)s.jsonl\" \"$@\"", "crawler"]
+# The name of its host is another in each container, so each writes files of its own.  docker-compose.yml makes /keys/env.
+ENTRYPOINT ["sh", "-c", "[ ! -r /keys/env ] || . /keys/env; exec scrapy crawl site -o \"/data/pages-$HOSTNAME-%(time)s.jsonl\" -s \"DEDUP_LOG=/data/duplicates-$HOSTNAME-%(time)s.jsonl\" -s \"DEDUP_PARKED=/data/parked-$HOSTNAME-%(time)s.jsonl\" \"$@\"", "crawler"]

@@ -83,6 +83,7 @@ docs: $(VENV)/docs
 BUILT := pyproject.toml setup.py dedup/fast.pyx
 
 $(VENV)/crawl: $(BUILT)
+	@echo "Installing Shingleback, Scrapy and what they need into $(VENV): a minute or two, this once"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e .
 	@touch $@

@@ -1,19 +1,23 @@
-"""Compiles a part of the filter, if there is a C compiler.  Everything else is in pyproject.toml."""
+"""What pyproject.toml can't say: the part that a C compiler makes faster, and the README with links that work anywhere."""
 
+import re
 import sys
+import tomllib
+from pathlib import Path
 
 import lxml
-from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-headers = lxml.get_include()
+source = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["urls"]["Source"]
+readme = Path("README.md").read_text("utf-8")
+readme = re.sub(r"(!\[[^]]*\]\()(?!\w+:)", rf"\1{source}/raw/HEAD/", readme)
+readme = re.sub(r"(\]\()(?!\w+:|#)", rf"\1{source}/blob/HEAD/", readme)
+
 fast = Extension(
     "dedup.fast",
-    ["dedup/fast.pyx"],
-    include_dirs=headers,
+    ["dedup/fast.pyx"],  # setuptools has Cython compile it, and puts it into the sdist
+    include_dirs=lxml.get_include(),
     extra_compile_args=[] if sys.platform == "win32" else ["-O3"],
+    optional=True,  # without a compiler the package is built without it
 )
-compiled = cythonize([fast], include_path=headers)
-for extension in compiled:
-    extension.optional = True  # without a compiler the package is built without it; cythonize() forgets this
-setup(ext_modules=compiled)
+setup(ext_modules=[fast], long_description=readme, long_description_content_type="text/markdown")

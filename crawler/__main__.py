@@ -1,5 +1,6 @@
 """``make crawl``: crawls a site, or the demo site of this package, and prints a summary."""
 
+import logging
 import os
 import sys
 from contextlib import ExitStack
@@ -12,7 +13,7 @@ from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
 from dedup.scrapy.commands.crawl import ExitStatus
 from dedup.scrapy.compat import crawler_process
-from dedup.scrapy.summary import summary
+from dedup.scrapy.summary import LOGGER, summary
 
 #: Where the demo's files go; each run starts with empty ones.
 DEMO = Path("demo")
@@ -35,6 +36,11 @@ def main(url: str) -> int:
         settings.set("FEEDS", {str(items): {"format": "jsonlines"}}, priority="cmdline")
         wanted = stack.enter_context(ExitStatus())
         process = crawler_process(settings)
+        for told_here in (
+            "scrapy",
+            LOGGER,
+        ):  # its settings and stats fill a screen, and the summary is printed
+            logging.getLogger(told_here).setLevel(logging.WARNING)
         crawler = process.create_crawler(SiteSpider)
         process.crawl(crawler, start=url)
         process.start()

@@ -25,12 +25,11 @@ CLOSESPIDER_PAGECOUNT = 0  # stop after so many kept pages; 0 = never
 
 # --- Housekeeping --------------------------------------------------------------------------------
 LOG_LEVEL = "INFO"
-PERIODIC_LOG_STATS = {"include": ["dedup/"]}  # once a minute
 FEED_EXPORT_ENCODING = "utf-8"
 CONCURRENT_ITEMS = 8  # of one page; Scrapy begins so many tasks for each page, and its default is 100
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
-EXTENSIONS = {"crawler.pulse.Pulse": 0, "scrapy.extensions.periodic_log.PeriodicLog": 0}
+EXTENSIONS = {"crawler.pulse.Pulse": 0}
 TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 # --- The near-duplicate filter; the values shown are the defaults

@@ -48,6 +48,7 @@ from dedup.errors import (
 if TYPE_CHECKING:
     from dedup.batch.columns import clusters, duplicated, duplicates, originals
     from dedup.batch.explanation import Explanation, explain
+    from dedup.batch.hamming import near_pairs
     from dedup.batch.own_text import own_text
     from dedup.batch.pages import Pages
     from dedup.batch.pages import open as open
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from dedup.fingerprint.features import Features
     from dedup.fingerprint.fingerprint import Comparison, Fingerprint
     from dedup.index import Index, Verdict, open_index
+
+__version__ = "1.0.0.dev0"
 
 __all__ = [
     "Comparison",
@@ -75,6 +78,7 @@ __all__ = [
     "duplicated",
     "duplicates",
     "explain",
+    "near_pairs",
     "open_index",
     "originals",
     "own_text",
@@ -91,6 +95,7 @@ _HOMES = {
     **dict.fromkeys(("Comparison", "Fingerprint"), "dedup.fingerprint.fingerprint"),
     **dict.fromkeys(("Index", "Verdict", "open_index"), "dedup.index"),
     **dict.fromkeys(("Explanation", "explain"), "dedup.batch.explanation"),
+    "near_pairs": "dedup.batch.hamming",
     "own_text": "dedup.batch.own_text",
     **dict.fromkeys(("Pages", "open"), "dedup.batch.pages"),
     "unique": "dedup.batch.rows",

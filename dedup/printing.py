@@ -1,6 +1,8 @@
 """Values made fit to be printed in a message, a log or a terminal, even if strangers chose them."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from html import escape
 
 from dedup.page.urls import strip_user
 
@@ -31,6 +33,18 @@ def many(count: int, noun: str) -> str:
     ('1 page', '1,200 pages')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def table(rows: Iterable[tuple[str, object]]) -> str:
+    """Returns names and values as a table in HTML, as notebooks show it.
+
+    >>> table([("status", "new"), ("of", "<b>")])
+    '<table><tr><th>status</th><td><code>new</code></td></tr><tr><th>of</th><td><code>&lt;b&gt;</code></td></tr></table>'
+    """
+    cells = (
+        f"<tr><th>{escape(name)}</th><td><code>{escape(str(value))}</code></td></tr>" for name, value in rows
+    )
+    return f"<table>{''.join(cells)}</table>"
 
 
 def clock(time: float | str, seconds: bool = False) -> str:

@@ -40,23 +40,27 @@ html_theme = "furo"
 html_title = project
 html_copy_source = False
 
-_LINK = re.compile(r"\]\((?!\w+:|#)(\.\./)?([^)#]+)")
+_LINK = re.compile(r"\]\((?!\w+:|#)(\.\./)?([^)#]+)(#[^)]*)?")
 _MARKUP = re.compile(r"(``.+?``|`[^`]+`)|(\||_(?!\w))")
 _PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 
 
 def _link(link: re.Match[str], from_root: bool) -> str:
     """A link to a file, as the site has it: modules lead to their page of the API reference."""
-    path = link[2]
+    path, anchor = link[2], link[3] or ""
     if not (link[1] or from_root):
         return link[0]
     if path.startswith("docs/"):
-        return f"]({path.removeprefix('docs/')}"
+        return f"]({path.removeprefix('docs/')}{anchor}"
     if path.startswith("dedup/") and path.endswith(".py"):
         return f"](api/{path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}.rst"
     if path in _PAGES:
-        return f"]({_PAGES[path]}"
-    return f"]({'path:' * path.endswith('.md')}../{path}"  # else a file in Markdown would be taken for a page
+        return f"]({_PAGES[path]}{anchor}"
+    if path.endswith(".md"):
+        return (
+            f"](path:../{path}"  # else it would be taken for a page; a file that is downloaded has no anchors
+        )
+    return f"](../{path}{anchor}"
 
 
 def _read(app: Any, name: str, text: list[str]) -> None:

@@ -45,43 +45,53 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     return found.replace("$$", "$")
 
 
+def make_keys(folder: Path) -> str:
+    """The environment that docker-compose.yml makes at its first start."""
+    shell, option, script = COMPOSE["keys"]["command"]
+    words = [shell, option, script.replace("$$", "$").replace("/data/", f"{folder}/")]
+    subprocess.run(words, check=True)
+    return (folder / "env").read_text()
+
+
 @contextmanager
-def redis_of_compose(folder: Path) -> Iterator[str]:
-    """The address of the server that docker-compose.yml starts."""
+def redis_of_compose(folder: Path) -> Iterator[redis.Redis]:
+    """The server that docker-compose.yml starts, with its own keys."""
     if PROGRAM is None:
         pytest.skip("redis-server is not installed")
     socket = folder / "redis.sock"
-    program, *options = COMPOSE["redis"]["command"].split()
-    assert program == "redis-server"
-    command = [PROGRAM, *options, "--port", "0", "--unixsocket", str(socket), "--dir", str(folder)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    made = make_keys(folder)
+    (folder / "env").write_text(made.replace("redis://", "unix://").replace("redis:6379/0", str(socket)))
+
+    def shell(script: str) -> list[str]:
+        return ["sh", "-c", script.replace("$$", "$").replace("/keys/", f"{folder}/")]
+
+    command = COMPOSE["redis"]["command"][-1].replace("redis-server", PROGRAM)
+    server = subprocess.Popen(
+        shell(f"{command} --port 0 --unixsocket {socket} --dir {folder}"), stdout=subprocess.DEVNULL
+    )
+    kind, test = COMPOSE["redis"]["healthcheck"]["test"]
+    assert kind == "CMD-SHELL"
+    healthy = shell(test.replace("redis-cli", f"redis-cli -s {socket}"))
     try:
-        wait_until(lambda: is_healthy(socket))
-        yield f"unix://{socket}"
+        wait_until(lambda: subprocess.run(healthy, capture_output=True, check=False).returncode == 0)
+        password = re.search("REDIS_PASSWORD=(.*)", made)
+        assert password
+        with redis.Redis(unix_socket_path=str(socket), password=password[1]) as database:
+            yield database
     finally:
         server.kill()
         server.wait()
 
 
-def is_healthy(socket: Path) -> bool:
-    kind, program, *words = COMPOSE["redis"]["healthcheck"]["test"]
-    assert kind == "CMD"
-    return (
-        subprocess.run([program, "-s", str(socket), *words], capture_output=True, check=False).stdout
-        == b"PONG\n"
-    )
-
-
-def environment(folder: Path, name: str, address: str, bin_: Path) -> dict[str, str]:
+def environment(folder: Path, name: str, bin_: Path) -> dict[str, str]:
     """What a container has: its own name and its own /tmp, and no virtual environment but that of the image."""
     given = {key: filled(value, {}) for key, value in COMPOSE["crawler"]["environment"].items()}
-    assert given["DEDUP_INDEX"].startswith("redis://redis:")
     variable, _, value = instruction("ENV").partition("=")
     pulse = value.replace("/tmp/", f"{folder}/{name}-")
     path = f"{bin_}:/usr/bin:/bin"
     assert given["METRICS_PORT"] == "9410"
     given["METRICS_PORT"] = str(free_port())  # two containers may have the same
-    return {**given, "DEDUP_INDEX": address, "HOSTNAME": name, "PATH": path, "HOME": "/", variable: pulse}
+    return {**given, "HOSTNAME": name, "PATH": path, "HOME": "/", variable: pulse}
 
 
 def command_line(folder: Path, starts: str) -> list[str]:
@@ -89,7 +99,8 @@ def command_line(folder: Path, starts: str) -> list[str]:
     entry = json.loads(instruction("ENTRYPOINT"))
     values = {"START": starts, "SHARDS": "2"}
     words = [filled(word, values) for word in COMPOSE["crawler"]["command"]]
-    return [word.replace("/data/", f"{folder}/") for word in [*entry, *words]]
+    places = {"/data/": f"{folder}/", "/keys/": f"{folder}/"}
+    return [re.sub("/data/|/keys/", lambda found: places[found[0]], word) for word in [*entry, *words]]
 
 
 def crawl(folder: Path, workdir: Path, bin_: Path, *, kills: bool = False) -> None:
@@ -97,16 +108,15 @@ def crawl(folder: Path, workdir: Path, bin_: Path, *, kills: bool = False) -> No
     probe = re.fullmatch(r"--interval=30s .* CMD (.+)", instruction("HEALTHCHECK"))
     assert probe
     with (
-        redis_of_compose(folder) as address,
+        redis_of_compose(folder) as database,
         serve(Hosts(contents=40 if kills else 8, wait=0.1 * kills)) as site,
-        redis.Redis(unix_socket_path=address.removeprefix("unix://")) as database,
     ):
         more = ["DOWNLOAD_DELAY=0", "ROBOTSTXT_OBEY=False", "DEDUP_KEEP_START=False", "DEDUP_CHROME=False"]
         command = [
             *command_line(folder, ",".join(site.starts)),
             *(word for each in more for word in ("-s", each)),
         ]
-        environments = [environment(folder, name, address, bin_) for name in ("one", "other")]
+        environments = [environment(folder, name, bin_) for name in ("one", "other")]
         if kills:  # however late one of them begins, its first page is no copy of what the other has kept
             site.most = {0: 1, 1: 1}
 
@@ -157,6 +167,19 @@ def crawl(folder: Path, workdir: Path, bin_: Path, *, kills: bool = False) -> No
     counts = kept(folder)
     assert set(counts) == set(range(site.contents))
     assert max(counts.values()) <= 1 + kills
+
+
+def test_keys_are_made_once(tmp_path: Path) -> None:
+    made = make_keys(tmp_path)
+    assert make_keys(tmp_path) == made
+    shown = 'printf "%s " "$REDIS_PASSWORD" "$DEDUP_HASH_KEY" "$DEDUP_INDEX"'
+    done = subprocess.run(
+        ["sh", "-c", f". {tmp_path}/env; {shown}"], capture_output=True, text=True, check=True
+    )
+    password, key, index = done.stdout.split()
+    assert len({password, key}) == 2
+    assert all(re.fullmatch("[0-9a-f]{64}", each) for each in (password, key))
+    assert index == f"redis://:{password}@redis:6379/0"
 
 
 def test_two_containers_of_compose_crawl_a_site_to_its_end(tmp_path: Path) -> None:
@@ -226,7 +249,7 @@ def test_a_pod_crawls_the_shard_of_its_index(tmp_path: Path) -> None:
     (container,) = POD["containers"]
     values = {each["name"]: each.get("value", "") for each in container["env"]}
     assert values["SHARDS"] == str(KUBERNETES["Job"]["spec"]["completions"])
-    assert values["DEDUP_INDEX"].endswith(f"//{KUBERNETES['Service']['metadata']['name']}:6379/0")
+    assert values["DEDUP_INDEX"].endswith(f"@{KUBERNETES['Service']['metadata']['name']}:6379/0")
     shown = tmp_path / "scrapy"
     shown.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     shown.chmod(0o755)
@@ -279,3 +302,29 @@ def test_the_image_is_of_a_pinned_base_and_runs_as_no_root() -> None:
     context = POD["securityContext"]
     assert user == f"{context['runAsUser']}:{context['runAsGroup']}"
     assert context["runAsNonRoot"] is True
+
+
+def test_containers_may_do_no_more_than_they_need() -> None:
+    for name, service in COMPOSE.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["read_only"] is True
+        assert service["security_opt"] == ["no-new-privileges:true"]
+    assert all("mem_limit" in COMPOSE[name] for name in ("redis", "crawler"))
+    for kind in ("Job", "StatefulSet"):
+        pod = KUBERNETES[kind]["spec"]["template"]["spec"]
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        [container] = pod["containers"]
+        context = container["securityContext"]
+        assert (context["allowPrivilegeEscalation"], context["readOnlyRootFilesystem"]) == (False, True)
+        assert context["capabilities"] == {"drop": ["ALL"]}
+        assert container["resources"]["limits"]["memory"]
+
+
+def test_only_workers_reach_redis() -> None:
+    policy = KUBERNETES["NetworkPolicy"]["spec"]
+    [rule] = policy["ingress"]
+    labels = {
+        kind: KUBERNETES[kind]["spec"]["template"]["metadata"]["labels"] for kind in ("Job", "StatefulSet")
+    }
+    assert policy["podSelector"]["matchLabels"] == labels["StatefulSet"]
+    assert rule["from"] == [{"podSelector": {"matchLabels": labels["Job"]}}]

@@ -1,6 +1,8 @@
 """`dedup.explain`: why two pages are near-duplicates or are not."""
 
 import random
+import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,15 @@ def test_what_cant_be_compared_is_told() -> None:
     assert (found.duplicate, found.rule) == (False, "a page is too short to be judged")
     with pytest.raises(TypeError, match="text is 7; allowed: str"):
         dedup.explain("a", 7)  # type: ignore[arg-type]
+
+
+def test_a_notebook_shows_what_is_said() -> None:
+    """As a table, in which a page's words are no markup."""
+    found = dedup.explain("x < y " * 40, "x &lt; y " * 40)
+    html = found._repr_html_()
+    rows = re.findall(r"<tr><th>([^<>]*)</th><td><code>([^<>]*)</code></td></tr>", html)
+    assert [f"{unescape(name)}{unescape(text)}" for name, text in rows] == list(found.lines)
+    with dedup.open() as pages:
+        assert "<th>status</th><td><code>unjudged</code>" in pages.add("a", text="short")._repr_html_()
+        prints = [pages.fingerprint(text="word " * 40)] * 2
+        assert "<th>distance</th><td><code>0</code>" in pages.detector.compare(*prints)._repr_html_()

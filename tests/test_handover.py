@@ -89,9 +89,11 @@ def test_a_crawl_has_ended_when_every_link_was_crawled_and_not_before(
                 crawled.update(await worker.turn(rng))
                 if worker.has_ended:
                     assert set(crawled) == set(range(LINKS)), f"seed {seed} ended too early"
+        told = []
         for worker in workers:
-            await worker.handover.leave("finished")
+            told.append(await worker.handover.leave("finished", {"pages": 3}))
             await worker.handover.close()
+        assert told == [{}] * (shards - 1) + [{"pages": 3 * shards}]  # the last one knows of all
         assert not server.client.keys(f"shingleback:shards:{{{namespace}}}:*")
         return crawled.total() - LINKS
 

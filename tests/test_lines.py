@@ -12,8 +12,9 @@ from scrapy.settings import Settings
 from dedup.droplog.log import DropLog
 from dedup.scrapy.lines import FIRST, LOGGER, Lines
 from dedup.scrapy.settings import read_settings
-from tests.support.crawls import TWINS, Run, page
+from tests.support.crawls import TWINS, Run, Site, page
 from tests.support.logs import record
+from tests.support.waiting import wait_until
 
 
 def told(caplog: pytest.LogCaptureFixture, count: int, *, show_all: bool = False) -> list[str]:
@@ -51,6 +52,24 @@ def test_a_crawl_shows_as_many_as_it_is_told_to(crawl: Run) -> None:
         lines = [m for m in done.messages if m.getMessage().startswith("Dropped near-duplicate")]
         assert (len(lines), done.figures["dropped"]) == (shown, 12)
         assert {message.name for message in lines} == {"dedup.drops"}
+
+
+def test_a_crawl_that_goes_on_says_what_was_kept_and_dropped(
+    crawl: Run, site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    line = "Near-duplicate filter: 2 pages kept, 1 dropped (33%); 1 link not followed, 0 extra requests to learn what is noise"
+
+    def hold(path: str) -> None:
+        if path == "/behind-a":  # the last page comes when the line has been seen
+            wait_until(lambda: line in [message.getMessage() for message in caplog.records])
+
+    site.on_request = hold
+    assert crawl(TWINS, LOGSTATS_INTERVAL=0.01).figures["new"] == 3
+
+
+def test_a_project_without_lines_of_scrapy_has_none_of_ours(crawl: Run) -> None:
+    done = crawl(TWINS, LOGSTATS_INTERVAL=0)
+    assert "dedup.scrapy.progress" not in str([message.getMessage() for message in done.messages])
 
 
 def test_a_crawl_may_have_no_drop_log(crawl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -277,7 +277,7 @@ def test_the_last_words_say_what_was_kept_and_dropped(crawl: Run, tmp_path: Path
         "Near-duplicate filter: 4 pages fetched and judged\n"
         "  kept      3: 3 new\n"
         "  dropped   1 near-duplicate\n"
-        "  saved     1 link on them was not followed\n"
+        "  saved     1 link on near-duplicates was not followed\n"
         "  missed?   1 URL was found only on dropped pages, and not fetched; DEDUP_AUDIT = 0.1 fetches a tenth of such URLs, to see what they hold\n"
         f"  drop log  {tmp_path / 'duplicates.jsonl'}\n"
         f"  to see    scrapy duplicates {tmp_path / 'duplicates.jsonl'} --html report.html"

@@ -191,8 +191,10 @@ def test_each_alert_fires_for_its_reason_alone(tmp_path: Path) -> None:
         pytest.skip("promtool is not installed")
     assert FAULTS.keys() == ALERTS.keys()
     tests = []
-    for alert, fault in {None: ("up", "1x65"), **FAULTS}.items():
-        told = HEALTHY | dict([fault])
+    other = {'up{instance="b"}': "1x65"}
+    ended = {"up": "0x65", 'up{instance="b"}': "0x65"}  # a crawl that is done
+    faults = {alert: HEALTHY | other | dict([fault]) for alert, fault in FAULTS.items()}
+    for alert, told in [(None, HEALTHY | other), (None, HEALTHY | ended), *faults.items()]:
         name = "{alertname=%s}"
         expected = [{"labels": name % json.dumps(alert), "value": 1}] if alert else []
         series = [
@@ -200,7 +202,7 @@ def test_each_alert_fires_for_its_reason_alone(tmp_path: Path) -> None:
             for each, values in told.items()
         ]
         for each in series:
-            each["series"] += 'job="crawl",instance="a"}'
+            each["series"] += 'job="crawl"' + (',instance="a"}' if "instance" not in each["series"] else "}")
         asked = {
             "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',
             "eval_time": "65m",

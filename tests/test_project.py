@@ -175,8 +175,9 @@ def test_nothing_lies_about() -> None:
     if listed.returncode:
         pytest.skip("this is no checkout")
     assert {Path(name).parts[0] for name in listed.stdout.splitlines()} == {
-        *(".ci", ".gitignore", "Makefile", "pyproject.toml", "setup.py", "scrapy.cfg"),
+        *(".ci", ".github", ".gitignore", ".pre-commit-config.yaml", "Makefile", "MANIFEST.in"),
+        *("pyproject.toml", "setup.py", "scrapy.cfg"),
         *("Dockerfile", ".dockerignore", "docker-compose.yml", "kubernetes.yaml"),
-        *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "docs"),
+        *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "docs", "CITATION.cff", "SECURITY.md"),
         *("dedup", "crawler", "tests", "benchmarks"),
     }

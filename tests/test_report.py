@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from ast import literal_eval
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -30,6 +31,7 @@ from dedup.history.changes import WORDS, Change
 from dedup.history.file import Crawl as Made
 from dedup.history.file import History, Said
 from dedup.history.texts import Text, stored
+from dedup.page.ignore import Ignore
 from dedup.report.changes import changes_report
 from dedup.report.document import MAX_PAIRS, Source, report
 from dedup.report.file import MARK, check_target, write_report
@@ -755,10 +757,88 @@ def test_the_farthest_values_are_drawn_too(tmp_path: Path, opened: Open) -> None
     assert "4,294,967,306 links" in page.locator("#result").inner_text()
 
 
-def test_an_empty_log_gives_an_empty_report(tmp_path: Path, opened: Open) -> None:
+def test_an_empty_log_gives_a_sentence(tmp_path: Path, opened: Open) -> None:
     page = opened(made(tmp_path))
-    assert page.locator("#result").inner_text().startswith("0 of 0 ")
-    assert page.locator("#distance").is_disabled()
+    assert page.locator("main p:visible").all_inner_texts() == ["No page was a near-duplicate."]
+    assert page.locator("svg:visible, input:visible").count() == 0
+
+
+def noisy(number: int, noise: str, **changes: Any) -> dict[str, Any]:
+    """A drop by noise, which shares nothing of its own with the kept page."""
+    bare = {"own": 8, "matching": 0, "new": 8, "gone": 8, "rule": "probe", "noise": noise, "resemblance": 0}
+    return record(f"http://a.example/news/{number}", **bare | changes)
+
+
+def test_drops_by_noise_move_no_slider(tmp_path: Path, opened: Open) -> None:
+    alike = record("http://a.example/x", gone=5)
+    page = opened(made(tmp_path, alike, noisy(1, "visitor 7"), noisy(2, "visitor 9")))
+    assert page.locator("#resemblance").get_attribute("min") == "91"
+    assert page.locator("#result").inner_text().startswith("3 of 3 would have been dropped")
+    assert "2 near-duplicates would be dropped by any thresholds" in page.locator("#stricter").inner_text()
+    assert page.locator(".range").inner_text() == "up to 2 bits, containment from 0.92"
+    page.locator("details.cluster summary").first.click()
+    cells = page.locator("details.cluster tbody td:nth-child(3)").all_inner_texts()
+    assert sorted(cells) == ["0.92", "noise", "noise"]
+
+
+def test_noise_becomes_a_line_of_settings(tmp_path: Path, opened: Open) -> None:
+    drops = [noisy(each, f"visitor {each}.000 /ad?{each} soup 12 /x 99") for each in range(3)]
+    page = opened(made(tmp_path, *drops, noisy(9, "Käse (new)")))
+    row = page.locator("#patterns tbody tr")
+    assert row.locator("td").first.inner_text() == "http://a.example/news/*"
+    assert row.locator("td").nth(1).inner_text() == "4"
+    runs = [label.strip() for label in row.locator("label").all_inner_texts()]
+    assert runs == ["visitor 0.000 (3)", "soup 12 (3)", "Käse (new) (1)"]
+    for box in row.locator("input").all():
+        box.check()
+    row.locator("input").nth(1).uncheck()
+    line = page.locator("#setting").inner_text()
+    name, _, value = line.partition(" = ")
+    assert name == "DEDUP_IGNORE_TEXT"
+    read = Ignore((), literal_eval(value)).reader()
+    text = "<p>Visitor 12.345 reads: käse (new) soup 12"
+    assert re.sub(r"\s+", " ", read(text)) == "<p> reads: soup 12"
+
+
+def test_hosts_are_sorted_and_lead_to_their_pages(tmp_path: Path, opened: Open) -> None:
+    drops = [
+        record(f"http://{host}/{n}", links=links)
+        for host, links in (("b.example", 1), ("a.example", 9))
+        for n in range(links % 8 + 1)
+    ]
+    page = opened(made(tmp_path, *drops))
+    hosts = page.locator("#hosts tbody tr td:first-child")
+    sorted_by = page.locator("#hosts th[aria-sort]")
+    assert hosts.all_inner_texts() == ["a.example", "b.example"]
+    for column, order, found in (
+        ("Links", "descending", ["a.example", "b.example"]),
+        ("Links", "ascending", ["b.example", "a.example"]),
+        ("Host", "ascending", ["a.example", "b.example"]),
+    ):
+        page.locator("#hosts").get_by_role("button", name=column).click()
+        assert (sorted_by.inner_text(), sorted_by.get_attribute("aria-sort")) == (column, order)
+        assert hosts.all_inner_texts() == found
+    hosts.last.locator("button").click()
+    expect(page.locator("#listed")).to_have_text("2 near-duplicates of 1 kept page")
+
+
+def test_without_scripts_there_are_tables(tmp_path: Path, browser: Browser) -> None:
+    path = made(
+        tmp_path,
+        record("http://a.example/<b>&amp;", links=7),
+        noisy(1, "Käse <script>"),
+        noisy(2, HOSTILE),
+    )
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert page.locator("main").is_hidden()
+    assert page.locator("h2:visible").all_inner_texts() == ["Hosts", "Noise", "Near-duplicates"]
+    texts = page.locator("noscript td").all_inner_texts()
+    assert {"a.example", "http://a.example/<b>&amp;", "Käse <script>"} <= {*texts}
+    assert not any("\u202e" in text for text in texts)
+    assert page.locator("script").count() == 2
+    context.close()
 
 
 def test_pages_are_fetched_again_for_their_words(crawl: Crawl, tmp_path: Path, opened: Open) -> None:

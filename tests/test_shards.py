@@ -64,6 +64,10 @@ def test_two_workers_keep_each_content_once_and_ask_each_host_from_one_side(
     )  # asked by probes, once each
     assert len(site.asked) == len({(asked.host, asked.path) for asked in site.asked}) + probes - nowhere
     assert not server.client.keys("shingleback:shards:*")
+    new, dropped = (sum(worker.stats()[f"dedup/{name}"] for worker in workers) for name in ("new", "dropped"))
+    said = "".join(worker.log.read_text() for worker in workers)  # the last one of them knows of all
+    assert said.count("All workers of this crawl: ") == 1
+    assert f"All workers of this crawl: {new} pages kept, {dropped} dropped" in said
 
 
 def test_two_workers_never_ask_a_host_before_its_delay_is_over(server: Server, tmp_path: Path) -> None:

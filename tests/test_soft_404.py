@@ -225,9 +225,7 @@ async def test_a_record_names_the_address_that_leads_nowhere(tmp_path: Path) -> 
     assert path in found.asked
     assert len(path) == 33
     assert path[1:].isalpha()
-    assert f"and {len(found.soft)} are what 1 host showed at addresses that do not exist" in summary(
-        found.stats, ""
-    )
+    assert f"; soft 404s of 1 host: {len(found.soft)}\n" in summary(found.stats, "")
 
 
 @driven

@@ -16,11 +16,13 @@ from dedup.page.charset import decode
 from dedup.page.data import is_digest
 from dedup.page.html import Page
 from dedup.page.siblings import name_one_page
-from dedup.printing import many, printable
+from dedup.printing import many, printable, table
 from dedup.settings import IndexSettings
 
 #: At most this many of the tokens that only one page has are shown.
 SHOWN = 20
+#: Characters of a line before what it says: its name, and a space.
+WIDTH = 13
 
 
 class Side(NamedTuple):
@@ -49,6 +51,9 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
+
+    def _repr_html_(self) -> str:
+        return table((line[:WIDTH], line[WIDTH:]) for line in self.lines)
 
 
 def explain(
@@ -129,7 +134,7 @@ def compared(
         exact,
         shares,
         only,
-        tuple(f"{name:12} {text}" for name, text in lines),
+        tuple(f"{name:{WIDTH - 1}} {text}" for name, text in lines),
     )
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 from msgspec import Struct
 
 from dedup.fingerprint.shingles import Hashes
+from dedup.printing import table
 
 
 class Called(NamedTuple):
@@ -93,3 +94,6 @@ class Comparison:
     distance: int | None  #: bits in which the simhashes differ; None if a page has none
     resemblance: float | None  #: estimated share of common shingles, 0..1
     duplicate: bool
+
+    def _repr_html_(self) -> str:
+        return table((name, getattr(self, name)) for name in ("duplicate", "distance", "resemblance"))

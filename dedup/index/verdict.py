@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 from dedup.fingerprint.evidence import Evidence
 from dedup.fingerprint.simhash import distance
 from dedup.index.entry import Entry, original_id
+from dedup.printing import table
 
 Status = Literal["new", "same", "duplicate", "unjudged"]
 
@@ -48,6 +49,10 @@ class Verdict:
     refiled: bool = field(default=False, compare=False)
     #: True if the page is kept, and more pages are like it than a claim looks at: it may be a near-duplicate of one of them.
     crowded: bool = field(default=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        said = ("status", "of", "rule", "distance", "resemblance", "reason", "noise")
+        return table((name, value) for name in said if (value := getattr(self, name)) is not None)
 
     @property
     def kept(self) -> bool:

@@ -22,11 +22,13 @@ from dedup.droplog.record import FIELDS, Record
 from dedup.history.differences import edits
 from dedup.history.texts import Find, Runs
 from dedup.report.file import assembled
+from dedup.report.noise import noise_by_pattern
+from dedup.report.plain import tables
 
 #: The most pairs and hosts that are listed, and the most bytes of the pages' words.
 MAX_PAIRS, MAX_HOSTS, MAX_WORDS = 10_000, 1_000, 16_000_000
 
-_SCRIPTS = ("charts.js", "differences.js", "report.js")
+_SCRIPTS = ("charts.js", "differences.js", "hosts.js", "noise.js", "timeline.js", "report.js")
 #: What a report says as its source has it.
 _TOLD = ("read", "chosen", "renewed", "maker", "to_see_looser", "to_see_words")
 Watch = Callable[[Sequence[int]], Iterable[int]]
@@ -52,7 +54,8 @@ class Source:
 
 def report(drops: Drops, source: Source) -> str:
     """Returns the text of the HTML file, in ASCII.  It takes O(drops) time, and bounded memory."""
-    return assembled("report.html", ["report.css"], _SCRIPTS, _data(drops, source))
+    data = _data(drops, source)
+    return assembled("report.html", ["report.css"], _SCRIPTS, data, tables(data))
 
 
 def _data(drops: Drops, source: Source) -> dict[str, Any]:
@@ -83,6 +86,7 @@ def _data(drops: Drops, source: Source) -> dict[str, Any]:
             for pair, differing in zip(pairs, words, strict=True)
         ],
         "pair_fields": [*FIELDS, "why", "words"],
+        "noise": noise_by_pattern(pairs),
         "urls": list(urls),
         "texts": texts,
         "words": source.texts,

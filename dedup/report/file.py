@@ -22,10 +22,10 @@ from dedup.errors import SettingsError
 MARK = '<meta name="generator" content="scrapy duplicates">'
 
 
-def assembled(page: str, styles: Iterable[str], scripts: Iterable[str], data: object) -> str:
+def assembled(page: str, styles: Iterable[str], scripts: Iterable[str], data: object, plain: str = "") -> str:
     """Returns the text of a file, in ASCII, made from the names of its templates and from its data.
 
-    The template of a page begins behind what all have as their head.
+    The template of a page begins behind what all have as their head.  ``plain`` is HTML for browsers that run no scripts.
     """
     folder = files("dedup.report").joinpath("templates")
     style, script = (
@@ -39,6 +39,7 @@ def assembled(page: str, styles: Iterable[str], scripts: Iterable[str], data: ob
         style_hash=_sha256(style),
         script_hash=_sha256(script),
         data=_embedded(data),
+        plain=plain,
     )
 
 

@@ -34,6 +34,7 @@ from dedup.scrapy.sending import at_sending, past_cache
 from dedup.scrapy.settings import may_revisit, unheard_shard
 from dedup.scrapy.signals import change_found, filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.slot import Slot
+from dedup.scrapy.summary import LOGGER as SUMMARY
 from dedup.scrapy.summary import summary
 from dedup.scrapy.visits import DROPPED, OWN, TAB, found_on, page_id, reason_to_skip, visit
 from dedup.settings import CrawlSettings
@@ -298,7 +299,7 @@ class NearDuplicateMiddleware(Component):
             leave_run(self.crawler.settings, filter.index.run)
             self._carried.close()
             text = summary(self.crawler.stats.get_stats(), str(filter.log.path or ""))
-            self._logger.info("Near-duplicate filter: %s", text)
+            logger_for(self.crawler, SUMMARY).info("Near-duplicate filter: %s", text)
 
 
 async def _close(page: Any) -> None:

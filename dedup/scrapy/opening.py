@@ -13,6 +13,7 @@ from dedup.compiled import fast
 from dedup.droplog.log import DropLog
 from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.filter import Filter
+from dedup.printing import many
 from dedup.scrapy.carried import Carried
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import left_run, new_run
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from dedup.scrapy.workers.shards import ShardMiddleware
 
 logger = logging.getLogger(__name__)
+
+_FATES = {"drop": "dropped", "nofollow": "kept, but their links not followed", "mark": "kept"}
 
 
 async def open_filter(
@@ -93,8 +96,11 @@ async def _open(
             await index.close()
         raise
     how = "compiled" if fast else "in Python"
-    facts = options.filter.action, log.path or "none", index.where, f"{filed:,}", index.describe(), how
-    told.info("Near-duplicate filter: action %s, log %s, index %s with %s pages, %s, %s", *facts)
+    facts = many(filed, "page"), index.where, _FATES[options.filter.action], log.path or "no file", how
+    told.info(
+        "Near-duplicate filter: %s known, in %s; near-duplicates are %s, and logged in %s; page reader %s",
+        *facts,
+    )
     carried = Carried(crawler.stats, options.crawl.ignore_carried)
     crawl = Engine(crawler, index.detector, options.crawl.types, carried, shards_of(crawler))
     history = _history(options, log, index.run)

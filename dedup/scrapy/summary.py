@@ -1,4 +1,7 @@
-"""The summary of a crawl: what the filter did, in a few lines for people."""
+"""The summary of a crawl: what the filter did, in a few lines for people.
+
+It has a logger of its own, so that a program that prints it can silence that.
+"""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -6,6 +9,8 @@ from typing import Any
 
 from dedup.printing import many
 from dedup.scrapy.crowds import recall_among
+
+LOGGER = "dedup.summary"
 
 
 def summary(stats: Mapping[str, Any], log: str, scrapy: str = "scrapy", *, archived: bool = False) -> str:
@@ -17,9 +22,9 @@ def summary(stats: Mapping[str, Any], log: str, scrapy: str = "scrapy", *, archi
     >>> print(summary({"dedup/pages": 12, "dedup/new": 7, "dedup/duplicate": 4, "dedup/dropped": 4,
     ...     "dedup/unjudged": 1, "dedup/unjudged/short": 1, "dedup/links_not_followed": 90}, "drops.jsonl"))
     12 pages fetched and judged
-      kept      8: 7 new, 1 unjudged (1 short)
+      kept      8: 7 new, 1 could not be judged (1 short)
       dropped   4 near-duplicates
-      saved     90 links on them were not followed
+      saved     90 links on near-duplicates were not followed
       drop log  drops.jsonl
       to see    scrapy duplicates drops.jsonl --html report.html
     """
@@ -30,26 +35,26 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
     def count(name: str) -> int:
         return int(stats.get(f"dedup/{name}", 0))
 
-    def parts(name: str) -> str:
+    def parts(name: str, said: str) -> str:
         prefix = f"dedup/{name}/"
         found = sorted((key.removeprefix(prefix), n) for key, n in stats.items() if key.startswith(prefix))
-        reasons = ", ".join(f"{n:,} {what}" for what, n in found)
-        return f"{count(name):,} {name}" + (f" ({reasons})" if reasons else "")
+        reasons = ", ".join(f"{n:,} {what.replace('_', ' ')}" for what, n in found)
+        return f"{count(name):,} {said}" + (f" ({reasons})" if reasons else "")
 
-    skipped = f", {parts('skipped')}" if count("skipped") else ""
+    skipped = f", {parts('skipped', 'skipped')}" if count("skipped") else ""
     yield f"{many(count('pages'), 'page')} {'judged' if archived else 'fetched and judged'}{skipped}"
     kept = [
         f"{count('new'):,} new",
         *([f"{count('same'):,} seen before at the same URL"] if count("same") else []),
-        *([parts("unjudged")] if count("unjudged") else []),
+        *([parts("unjudged", "could not be judged")] if count("unjudged") else []),
         *([f"{count('not_followed'):,} near-duplicates, not followed"] if count("not_followed") else []),
         *([f"{count('marked'):,} marked as near-duplicates"] if count("marked") else []),
     ]
     yield f"  kept      {count('pages') - count('dropped'):,}: {', '.join(kept)}"
     if count("unchanged"):
         yield (
-            f"  unchanged {count('unchanged'):,} of them were handed over by an earlier crawl: their "
-            f"{count('items_left_out'):,} items were left out, and their links were followed"
+            f"  unchanged {count('unchanged'):,} of them {_were(count('unchanged'))} handed over by an earlier crawl: "
+            f"{many(count('items_left_out'), 'item')} left out, and links followed"
         )
     if count("not_modified"):
         size = count("not_modified_bytes")
@@ -58,8 +63,9 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
     if count("own_content"):
         unknown = count("own_content/host_unknown")
         yield (
-            f"  own       {count('own_content'):,} new ones resemble another page, but differ in what is their own"
-            + (f"; {unknown:,} of them are on hosts that were not known yet" if unknown else "")
+            f"  own       {count('own_content'):,} of the new pages {_is(count('own_content'), 'looks', 'look')} like another, "
+            f"but {_is(count('own_content'), 'has', 'have')} content of {_is(count('own_content'), 'its', 'their')} own"
+            + (f"; {unknown:,} of these on hosts of which little was known" if unknown else "")
         )
     if count("carries"):
         keys = str(stats.get("dedup/carries/keys", ""))
@@ -74,40 +80,35 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
         pages = count("pages") - count("dropped")
         share, (size, recall) = count("crowded") / max(1, pages), recall_among(pages)
         yield (
-            f"  crowded   {count('crowded'):,} of the kept pages ({share:.1%}) resemble more pages than could be compared: some "
+            f"  crowded   {count('crowded'):,} of the kept pages ({share:.1%}) {_is(count('crowded'), 'resembles', 'resemble')} more pages than could be compared: some "
             f"of them may be copies; of copies among {size:,} pages that share one large frame, {1 - recall:.1%} were kept"
         )
     yield f"  dropped   {many(count('dropped'), 'near-duplicate')}"
     if variants := count("no_vary_search"):
         yield f"  not asked {many(variants, 'URL')} that differ from others only in parameters which do not matter, as the site says (No-Vary-Search)"
     if elsewhere := count("dropped/elsewhere"):
-        yield f"  doubtful  {elsewhere:,} of these were dropped for pages that another crawl has handed over"
+        yield f"  doubtful  {elsewhere:,} of these {_were(elsewhere)} dropped for pages that another crawl has handed over"
     if count("probes"):
         hosts = many(count("soft_404/hosts"), "host")
-        soft = (
-            f", and {count('soft_404'):,} are what {hosts} showed at addresses that do not exist"
-            if count("soft_404")
-            else ""
-        )
         yield (
-            f"  probed    {count('probed'):,} of these differ only in what changed when a page was fetched again{soft}; "
-            f"it took {many(count('probes'), 'request')} to learn that (DEDUP_PROBE)"
+            f"  probed    {many(count('probes'), 'extra request')} told what is noise, such as counters and adverts (DEDUP_PROBE); "
+            f"dropped pages that differ in nothing else: {count('probed'):,}"
+            + (f"; soft 404s of {hosts}: {count('soft_404'):,}" if count("soft_404") else "")
         )
     if harvested := count("links/harvested"):
         yield f"  led on    {many(harvested, 'near-duplicate')}; those of their links that promised new content were followed"
     elif count("links_not_followed") and not archived:
-        yield f"  saved     {_were(count('links_not_followed'), 'link')} not followed"
+        yield f"  saved     {many(count('links_not_followed'), 'link')} on near-duplicates {_were(count('links_not_followed'))} not followed"
     if worst := stats.get("dedup/hosts/worst"):
         led = f"; the links of {count('hosts/led_on'):,} were followed" if count("hosts/led_on") else ""
-        yield f"  hosts     {many(count('hosts/dropped'), 'page')} {'was' if count('hosts/dropped') == 1 else 'were'} dropped for pages of other hosts: {worst}{led}"
+        yield f"  hosts     {many(count('hosts/dropped'), 'page')} {_were(count('hosts/dropped'))} dropped for pages of other hosts: {worst}{led}"
     if count("links/parked"):
         yield (
             f"  parked    {many(count('links/waiting'), 'link')}, since pages like them brought too little new content; "
             f"{count('links/came_back'):,} others were parked and then followed"
         )
     if count("unreached"):
-        were = "was" if count("unreached") == 1 else "were"
-        yield f"  missed?   {many(count('unreached'), 'URL')} {were} found only on dropped pages{_missed(stats)}"
+        yield f"  missed?   {many(count('unreached'), 'URL')} {_were(count('unreached'))} found only on dropped pages{_missed(stats)}"
     if count("marked"):
         yield (
             f"  marked    {many(count('marked'), 'near-duplicate')}; if they were dropped, "
@@ -116,7 +117,7 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
     if named := count("canonical"):
         words = {"agrees": "that of the kept page", "own": "their own", "other": "that of a third page"}
         told = ", ".join(f"on {count(f'canonical/{how}'):,} {what}" for how, what in words.items())
-        yield f"  site      {named:,} of the near-duplicates name a canonical URL: {told}"
+        yield f"  site      {named:,} of the near-duplicates {_is(named, 'names', 'name')} a canonical URL: {told}"
     if count("late/filed") or count("late/duplicate") or count("late/never"):
         yield (
             f"  outage    of the pages kept while the index was away, {count('late/filed'):,} were filed later, "
@@ -130,13 +131,13 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
         )
         fetched = "judged" if archived else "fetched"
         yield (
-            f"  again     {count('fetched_again'):,} dropped pages were {fetched} again, since the page that they duplicate "
+            f"  again     {many(count('fetched_again'), 'dropped page')} {_were(count('fetched_again'))} {fetched} again, since the kept page "
             f"failed, was an error page, or turned out to differ{unsaid}"
         )
     if count("asked_again"):
-        yield f"  asked     {count('asked_again'):,} times a callback asked for its page again, since the answer was not the page that it wanted"
+        yield f"  asked     {many(count('asked_again'), 'time')} a callback asked for its page again, since the answer was not the page that it wanted"
     if count("alarms"):
-        yield f"  ALARM     {count('alarms'):,} pages absorbed too many others: see the warnings"
+        yield f"  ALARM     {many(count('alarms'), 'page')} absorbed too many others: see the warnings"
     if trap := stats.get("dedup/trap"):
         parked = count("parked")
         yield f"  TRAP?     {trap}" + (f"; {_were(parked, 'link')} not followed" if parked else "")
@@ -156,8 +157,12 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
         yield f"  to see    {scrapy} duplicates {shlex.quote(log)} --html report.html"
 
 
-def _were(count: int, noun: str) -> str:
-    return f"{many(count, noun)} on them {'was' if count == 1 else 'were'}"
+def _is(count: int, one: str, more: str) -> str:
+    return one if count == 1 else more
+
+
+def _were(count: int) -> str:
+    return _is(count, "was", "were")
 
 
 def _missed(stats: Mapping[str, Any]) -> str:
@@ -167,5 +172,4 @@ def _missed(stats: Mapping[str, Any]) -> str:
         return ", and not fetched; DEDUP_AUDIT = 0.1 fetches a tenth of such URLs, to see what they hold"
     low, most, high = (stats[get(name)] for name in ("contents_low", "contents", "contents_high"))
     new = stats[get("new")]
-    verb = "is" if new == 1 else "are"
-    return f"; {new:,} of {sampled:,} sampled {verb} new, so about {most:,} of all ({low:,} to {high:,})"
+    return f"; {new:,} of {sampled:,} sampled {_is(new, 'is', 'are')} new, so about {most:,} of all ({low:,} to {high:,})"

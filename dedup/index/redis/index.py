@@ -45,6 +45,7 @@ class RedisIndex(Index):
     format = FORMAT
     is_shared = reads_many = True
     hosts: SharedHosts | None
+    _confirmations: Confirmations[int]
 
     def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
         super().__init__(detector, **options)

@@ -4,12 +4,15 @@ const data = JSON.parse(byId("data").textContent);
 const totals = data.totals;
 const pairs = data.pairs.map((values) => Object.fromEntries(data.pair_fields.map((name, at) => [name, values[at]])));
 // What both pages have in common: the share of each own part that the other contains, or the whole pages' resemblance; and
-// in whole hundredths, rounded down, as it is in the grid.  Some rules don't depend on every threshold.
+// in whole hundredths, rounded down, as it is in the grid.  Some rules don't depend on every threshold: those of which
+// FREE has a word depend on none.
+const FREE = { exact: "equal", probe: "noise", no_vary_search: "by its site", soft_404: "soft 404" };
 for (const pair of pairs) {
   pair.share = [pair.matching, pair.new, pair.gone].includes(null) ? pair.resemblance
     : pair.matching / Math.max(1, pair.matching + Math.max(pair.new, pair.gone));
   pair.hundredths = Math.floor(Math.round(pair.share * 10000) / 100);
-  pair.free = ["exact", "probe", "no_vary_search", "soft_404"].includes(pair.rule) ? 2 : pair.rule === "rare" ? 1 : 0;
+  pair.free = pair.rule in FREE ? 2 : pair.rule === "rare" ? 1 : 0;
+  pair.shared = pair.free > 1 ? FREE[pair.rule] : pair.share.toFixed(2);
 }
 const used = data.thresholds[0] ?? null;  // those of a crawl: an archive has none
 const byOwn = used ? used.min_containment !== null : pairs.some((pair) => pair.gone !== null);
@@ -18,7 +21,7 @@ const bound = used && (byOwn ? used.min_containment : used.min_resemblance);
 const verb = totals.marked === totals.drops ? "marked" : "dropped";
 
 // How many rows of each list are shown at first, and how many more at a time.
-const CLUSTERS = 30, PAIRS = 50, HOSTS = 10;
+const CLUSTERS = 30, PAIRS = 50;
 
 // --- Summary --------------------------------------------------------------------------------------------
 
@@ -61,26 +64,28 @@ function summarise() {
 
 // --- Sliders and histograms -----------------------------------------------------------------------------
 
-const farthest = Math.max(used?.max_distance ?? 0, ...data.grid.map(([distance]) => distance));
-const least = Math.min(100, used ? Math.ceil(bound * 100) : 100, ...data.grid.map(([, hundredths]) => hundredths));
+// The slider and the chart of a threshold are about the drops that depend on it.
+const byDistance = data.grid.filter((cell) => cell[4] < 1), byShare = data.grid.filter((cell) => cell[4] < 2);
+const farthest = Math.max(used?.max_distance ?? 0, ...byDistance.map(([distance]) => distance));
+const least = Math.min(100, used ? Math.ceil(bound * 100) : 100, ...byShare.map(([, hundredths]) => hundredths));
 const state = { k: farthest, r: least, query: "", which: "dropped", order: "size", shown: CLUSTERS, open: new Map() };
 const passes = (distance, hundredths, free) => (free > 0 || distance <= state.k) && (free > 1 || hundredths >= state.r);
 
 /** The number of drops in each column: those that pass, and those that don't. */
-function histogram(length, column) {
+function histogram(cells, length, column) {
   const inside = Array(length).fill(0), outside = Array(length).fill(0);
-  for (const cell of data.grid) (passes(cell[0], cell[1], cell[4]) ? inside : outside)[column(cell)] += cell[2];
+  for (const cell of cells) (passes(cell[0], cell[1], cell[4]) ? inside : outside)[column(cell)] += cell[2];
   return [inside, outside];
 }
 
 const charts = {
   distance: {
-    count: farthest + 1, label: (at) => (farthest < 20 || at % 4 === 0 ? String(at) : ""), name: (at) => number(at),
+    cells: byDistance, count: farthest + 1, label: (at) => (farthest < 20 || at % 4 === 0 ? String(at) : ""), name: (at) => number(at),
     column: ([distance]) => distance, heading: "Distance in bits",
     mark: used?.method === "simhash" ? { at: used.max_distance, text: `k = ${used.max_distance}`, after: true } : null,
   },
   resemblance: {
-    by: measure, count: 101 - least, label: (at) => ((at + least) % (least < 50 ? 10 : 5) ? "" : share(at + least)),
+    cells: byShare, by: measure, count: 101 - least, label: (at) => ((at + least) % (least < 50 ? 10 : 5) ? "" : share(at + least)),
     name: (at) => share(at + least), column: ([, hundredths]) => hundredths - least, heading: byOwn ? "Containment from" : "Resemblance from",
     mark: used ? { at: Math.ceil(bound * 100) - least, text: `at least ${bound}` } : null,
   },
@@ -88,7 +93,7 @@ const charts = {
 
 function drawHistogram(name) {
   const chart = charts[name];
-  const [inside, outside] = histogram(chart.count, chart.column);
+  const [inside, outside] = histogram(chart.cells, chart.count, chart.column);
   const would = `would be ${verb}`;
   byId(`${name}-chart`).replaceChildren(columns({
     title: `Near-duplicates by ${chart.by ?? name}`,
@@ -128,45 +133,6 @@ function drawThresholds() {
   drawHistogram("resemblance");
 }
 
-// --- Timeline and hosts ---------------------------------------------------------------------------------
-
-function drawTimeline() {
-  const { start, width, near, kept } = data.timeline;
-  const named = (at) => clock(start + at * width, 0, width < 1 ? 21 : 19);
-  const days = near.length * width > 2 * 86400;
-  // Labels tell whole seconds: where a column is half a second, every other one has a label.
-  const every = Math.ceil(near.length / 10 / (width < 1 ? 2 : 1)) * (width < 1 ? 2 : 1), first = start % 1 ? 1 : 0;
-  const tick = (at) => (days ? clock(start + at * width, 5, 16) : clock(start + at * width, 11, width < 60 ? 19 : 16));
-  const parts = [...(kept ? [{ class: "kept", values: kept }] : []), { class: "near", values: near }];
-  const unit = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]].find(([size]) => width >= size) ?? [1, "second"];
-  const step = many(width / unit[0], unit[1]);
-  byId("legend").append(...(kept ? [element("li", { class: "kept" }, "kept")] : []), element("li", { class: "near" }, "near-duplicates"),
-    element("li", {}, `a column is ${step}`));
-  byId("timeline-chart").append(columns({
-    title: kept ? "Pages kept and near-duplicates over time" : "Near-duplicates over time",
-    description: `From ${named(0)} UTC, a column each ${step}. The table below has the figures.`,
-    parts, labels: near.map((_, at) => ((at - first) % every ? "" : tick(at))), wide: FULL,
-  }));
-  if (!kept) {
-    byId("timeline-chart").append(element("p", { class: "note" }, data.chosen
-      ? "Only the near-duplicates chosen are drawn." : "Only near-duplicates are drawn: the pages kept are not known."));
-  }
-  const rows = () => near.map((count, at) => [named(at), ...(kept ? [kept[at] + count, kept[at]] : []), count]);
-  byId("timeline-table").append(foldedTable("Pages over time", ["From (UTC)", ...(kept ? ["Fetched", "Kept"] : []), "Near-duplicates"],
-    () => rows().filter((row) => row.slice(1).some(Boolean))));
-}
-
-function drawHosts(limit = HOSTS) {
-  const rows = data.hosts.slice(0, limit).map(([host, drops, links, size]) =>
-    [element("bdi", { class: "url" }, visible(host) || "(none)"), drops, links, figure(size === null ? "" : bytes(size))]);
-  byId("hosts").replaceChildren(table("Hosts of near-duplicates", ["Host", "Near-duplicates", "Links", "Size"], rows));
-  const more = totals.hosts - rows.length;
-  if (!more) return;
-  const button = { type: "button", onclick: () => { drawHosts(data.hosts.length); byId("hosts").firstChild.focus(); } };
-  byId("hosts").append(rows.length < data.hosts.length ? element("button", button, `${number(more)} more`)
-    : element("p", { class: "note" }, `... and ${number(more)} more`));
-}
-
 // --- Clusters -------------------------------------------------------------------------------------------
 
 const clusters = new Map(data.clusters.map(([of, drops, links, hosts]) => [of, { of, drops, links, hosts, pairs: [] }]));
@@ -191,7 +157,7 @@ function chosen() {
 
 function pairTable(of, some, limit) {
   const rows = some.slice(0, limit).map((pair) => [link(data.urls[pair.url]), pair.distance,
-    figure(pair.share.toFixed(2)), pair.tokens, pair.links,
+    figure(pair.shared), pair.tokens, pair.links,
     element("button", { type: "button", "aria-label": `Compare ${visible(data.urls[pair.url])}`, onclick: () => compare(pair, data) },
       pair.words === null ? "Details" : "Compare")]);
   return table(`Near-duplicates of ${visible(data.urls[of])}`, ["Near-duplicate", "Distance", byOwn ? "Containment" : "Resemblance", "Words", "Links", "Both pages"], rows);
@@ -200,10 +166,11 @@ function pairTable(of, some, limit) {
 function fold({ cluster, some }) {
   const { of, drops, links, hosts } = cluster;
   const most = some.reduce((far, pair) => Math.max(far, pair.distance), 0);
-  const least = some.reduce((low, pair) => Math.min(low, pair.share), 1);
+  const bounded = some.filter((pair) => pair.free < 2).map((pair) => pair.share);
+  const shared = bounded.length ? `${measure} from ${Math.min(...bounded).toFixed(2)}` : [...new Set(some.map((pair) => pair.shared))].join(", ");
   const folded = element("details", { class: "cluster", open: state.open.has(of) },
     element("summary", {}, element("b", { class: "count" }, number(some.length)), element("bdi", { class: "url" }, visible(data.urls[of])),
-      element("span", { class: "range" }, `${most ? "up to " : ""}${many(most, "bit")}, ${measure} from ${least.toFixed(2)}`)));
+      element("span", { class: "range" }, `${most ? "up to " : ""}${many(most, "bit")}, ${shared}`)));
   const fill = () => {
     folded.querySelector(".within")?.remove();
     if (!folded.open) return;
@@ -250,7 +217,14 @@ function draw() {
 }
 
 function start() {
+  for (const shown of document.querySelectorAll("main, footer")) shown.hidden = false;
   summarise();
+  if (!totals.drops) {
+    for (const section of document.querySelectorAll(".drops")) section.hidden = true;
+    byId("course").hidden = !data.timeline.kept;
+    byId("summary").replaceWith(element("p", { class: "result" }, nothing()));
+    byId("notes").hidden = !data.renewed;
+  }
   const limits = { distance: [0, farthest, farthest], resemblance: [least, 100, least] };
   for (const [name, [min, max, value]] of Object.entries(limits)) {
     const slider = byId(name);
@@ -267,8 +241,8 @@ function start() {
     byId("measure").textContent = "Containment";
   }
   const free = data.grid.reduce((sum, cell) => sum + (cell[4] > 1 ? cell[2] : 0), 0);
-  byId("stricter").textContent = (free ? `${many(free, "near-duplicate")} would be ${verb} by any thresholds: equal pages, `
-    + "and those that differ only in what changed when the kept page was fetched again. " : "") + "The sliders can only be stricter than the run was: pages that it kept are not in a drop log. "
+  byId("stricter").textContent = (free ? `${many(free, "near-duplicate")} would be ${verb} by any thresholds, and so ${free === 1 ? "is" : "are"} in no chart: `
+    + "equal pages, and those that differ in noise only. " : "") + "The sliders can only be stricter than the run was: pages that it kept are not in a drop log. "
     + data.to_see_looser;
   if (pairs.length < totals.drops) {
     byId("sample").textContent = `The charts above are of all ${number(totals.drops)} near-duplicates. Listed here are `
@@ -284,9 +258,26 @@ function start() {
     byId("list").children[state.shown - CLUSTERS].querySelector("summary").focus();
   });
   drawTimeline();
-  drawHosts();
+  drawHosts(data.hosts, totals.hosts, chooseHost);
+  drawNoise(data.noise);
   draw();
   if (data.renewed) setInterval(renew, 1000 * data.renewed);
+}
+
+/** What there is to say of a log without near-duplicates. */
+function nothing() {
+  if (data.chosen) return `None of ${many(data.read, "record")} has ${data.chosen}.`;
+  const judged = data.timeline.judged;
+  return judged ? `No page was a near-duplicate: all of ${many(judged, "page")} judged were kept.` : "No page was a near-duplicate.";
+}
+
+/** Lists the pages of a host. */
+function chooseHost(host) {
+  byId("query").value = state.query = host;
+  state.shown = CLUSTERS;
+  draw();
+  byId("clusters").scrollIntoView();
+  byId("query").focus({ preventScroll: true });
 }
 
 /** Loads a newer report, unless the reader has chosen or opened something, which would be lost. */

@@ -23,6 +23,7 @@ from dedup.printing import many
 from dedup.scrapy import compat
 from dedup.scrapy.component import is_tried_out
 from dedup.scrapy.judgement import Parked
+from dedup.scrapy.progress import FIGURES, progress
 from dedup.scrapy.settings import asks_for, shard_options, spelled
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
 from dedup.scrapy.slot import Slot, is_closing
@@ -301,5 +302,10 @@ class ShardMiddleware:
         if not finished:
             self._job.leave(self._handover, left)
         with suppress(DedupError):
-            await self._handover.leave("finished" if finished else "job" if self._job.path else "stopped")
+            why = "finished" if finished else "job" if self._job.path else "stopped"
+            get = self.crawler.stats.get_value
+            sums = await self._handover.leave(why, {name: get(f"dedup/{name}", 0) for name in FIGURES})
+            if sums.get("pages"):
+                told = progress({f"dedup/{name}": count for name, count in sums.items()})
+                self._logger.info("All workers of this crawl: %s", told)
         await self._handover.close()

@@ -140,7 +140,9 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
         yield f"  ALARM     {many(count('alarms'), 'page')} absorbed too many others: see the warnings"
     if trap := stats.get("dedup/trap"):
         parked = count("parked")
-        yield f"  TRAP?     {trap}" + (f"; {_were(parked, 'link')} not followed" if parked else "")
+        yield f"  TRAP?     {trap}" + (
+            f"; {many(parked, 'link')} {_were(parked)} not followed" if parked else ""
+        )
     if since := stats.get("dedup/changes/since"):
         from dedup.history.changes import WORDS  # few crawls keep a history
 

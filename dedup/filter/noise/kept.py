@@ -11,6 +11,7 @@ from dedup.filter.visit import Visit
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.latest import Latest
 from dedup.page.html import Page
+from dedup.page.ids import strip_session
 from dedup.page.siblings import MAX_PARAMETERS, one_address
 
 #: Kept pages that are known, and characters of their markup that are held: those of the last thousand of 32 kB.
@@ -112,9 +113,14 @@ def names_of(url: str) -> tuple[list[Name], list[Name]]:
     >>> names_of("http://a.org/print/view?id=7")
     ([('view', 'id=7')], [('view', 'id=7'), ('view',)])
     """
-    path, _, query = url.partition("#")[0].partition("?")
+    path, _, query = strip_session(url).partition("?")
     parameters = sorted(filter(None, query.split("&")))[:MAX_PARAMETERS]
     name = path.rstrip("/").rpartition("/")[2]
     fewer = [(name, *parameters[:at], *parameters[at + 1 :]) for at in range(len(parameters))]
     whole = (name, *parameters)
     return [whole, *(fewer if len(parameters) > 1 else ())], [whole, *fewer]
+
+
+def share_name(url: str, other: str) -> bool:
+    """Returns whether two addresses share a name, by which one is found when the other is sought."""
+    return not {*names_of(url)[0]}.isdisjoint(names_of(other)[1])

@@ -20,7 +20,7 @@ from typing import Any
 
 from dedup.filter.noise.addresses import Addresses, unique_of
 from dedup.filter.noise.again import MAX_HOSTS, Again
-from dedup.filter.noise.gaps import SEVERAL, Seen, digest_of, least_of, left_of, said_in
+from dedup.filter.noise.gaps import SEVERAL, Gaps, Seen, digest_of, least_of, left_of, said_in
 from dedup.filter.noise.kept import KeptPages, Shown, share_name
 from dedup.filter.noise.kinds import MAX_KINDS, SAMPLE, Kind, folder_of, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness, still_kept
@@ -75,9 +75,7 @@ class Probe:
         self._manners = Manners(index, crawl)
         self._kept = KeptPages()
         self._kinds = Latest[str, Kind](MAX_KINDS)
-        self._usual = Latest[str, Kind](
-            MAX_KINDS
-        )  # the kind of a host's folder of which most pages were fetched again
+        self._usual = Latest[str, Kind](MAX_KINDS)  # by folder, that of which most pages were fetched again
         self._addresses = Addresses()
         self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched again without any gap, by host
         #: Who is told of two answers to one request: the URL, and both.
@@ -189,10 +187,9 @@ class Probe:
         if not a:
             return self._may_ask(kept) and kept
         step = self._compare(here, kept, evidence, a, b)
-        if (
-            step is False and kept.read_nameless() and here.read_nameless()
-        ):  # of pages in a row, the name is no content
-            step = self._compare(here, kept, None, kept.read_nameless(), here.read_nameless())
+        a, b = kept.read_nameless(), here.read_nameless()
+        if step is False and a and b:  # of pages in a row, the name is no content
+            step = self._compare(here, kept, None, a, b)
         return step
 
     def _compare(
@@ -211,7 +208,7 @@ class Probe:
         owns_words = owns_words or a is kept.nameless or has_own(least, *kinds)
         seen = Seen(kept.address, digest_of(least))
         own = left_of(b, seen, here.own)
-        if left_of(a, seen, kept.own) == own:  # each has changed there itself
+        if (here.own or kept.own) and left_of(a, seen, kept.own) == own:  # each has changed there itself
             kind.proved += 1
             return True
         if owns_words and all(kind.is_trusted for kind in kinds):
@@ -235,10 +232,8 @@ class Probe:
             if here.asked == TURNS:
                 self._distrust(kind)
             return self._may_ask(here) and here
-        if is_checked:
-            kind.dropped.clear()
         kind.drops += 1
-        kind.dropped.append(kept.page_id)
+        kind.dropped[kept.page_id] = None
         return True
 
     def _may_ask(self, page: Shown) -> bool:
@@ -288,11 +283,13 @@ class Probe:
         if not is_one and not has_own([line for line in a if line in there], kind):
             return False
         version = kind.gaps.version
+        page.own = page.own or Gaps()
         page.own.learn(address, a, b)
         kind.gaps.learn(address, a, b)
         kind.asked += 1
-        if kind.asked >= self._usual.setdefault(folder_of(page.url), kind).asked:
-            self._usual[folder_of(page.url)] = kind
+        folder = folder_of(page.url)
+        if kind.asked >= self._usual.get(folder, kind).asked:
+            self._usual[folder] = kind
         kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
         self._quiet[name] = 0 if kind.gaps else self._quiet.get(name, 0) + 1
         for hear in self.heard:
@@ -302,7 +299,7 @@ class Probe:
     def _distrust(self, kind: Kind) -> None:
         """A page stayed as it is where others of its kind change: that is content, and what was dropped by it is fetched again."""
         kind.is_trusted = False
-        for page_id in dict.fromkeys(kind.dropped):
+        for page_id in kind.dropped:
             self._undo(page_id, "what differs between them does not change on pages like these")
         kind.dropped.clear()
 

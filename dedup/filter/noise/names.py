@@ -38,11 +38,11 @@ def nameless(markup: str, url: str) -> list[Line]:
 
 
 def _may_be_in_row(markup: str, url: str) -> bool:
-    """Whether a page may lead to one beside it: it names one whose last number is another."""
-    *_, own = _NUMBER.finditer(url)
-    before = re.escape(re.split("[/?&]", url[: own.start()])[-1])
-    found = {each[1] for each in re.finditer(rf"(?<![^/?&;\"'=]){before}(\d+)", markup)}
-    return len(found - {own[0]}) > 0
+    """Whether a page names any address that differs from the end of its own in numbers alone."""
+    name = url.partition("#")[0].rstrip("/").rpartition("/")[2]
+    pattern = _NUMBER.sub(r"\\d+", re.escape(name)).replace("&", "&(?:amp;)?")
+    found = {each[0].replace("&amp;", "&") for each in re.finditer(pattern, markup)}
+    return bool(found - {name})
 
 
 def _links(tokens: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -162,10 +162,9 @@ class Probe:
             for page, kind in zip((kept, here), kinds, strict=True)
         )
         is_known = self._addresses.may_mean_one(kept.url, here.url)
-        is_contained = bool(own.words) and own.words <= its.words
-        if is_contained or not its.words <= own.words:
-            self._addresses.note(kept.url, here.url, is_equal=is_contained)
-        return is_contained and is_known and own.targets <= its.targets
+        if own.is_on(its) or not its.is_on(own):
+            self._addresses.note(kept.url, here.url, is_equal=own.is_on(its))
+        return own.is_on(its) and is_known and own.targets <= its.targets
 
     async def _differ_in_noise(
         self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None

@@ -127,8 +127,10 @@ class Probe:
 
     async def _candidates(self, here: Shown, near: Near | None) -> list[Shown]:
         """Returns kept pages that may differ from this one in noise alone."""
-        kind, found = self._kind(here.url), dict[str, Shown]()
-        if kind.asked:
+        found, own = dict[str, Shown](), self._kind(here.url)
+        for kind in {id(kind): kind for kind in (own, self._usual.get(folder_of(here.url), own))}.values():
+            if not kind.asked:
+                continue
             await self._look_anew(kind)
             for lines in filter(None, (here.read(), here.read_nameless())):
                 page_id = kind.by.get(digest_of(least_of(lines, kind.gaps)))

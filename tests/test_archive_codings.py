@@ -129,7 +129,7 @@ def test_every_record_is_judged_passed_over_or_damaged(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() + b"".join(others) + b"no record\r\n")
     kept, pages = tmp_path / "kept.jsonl", len(SENT) + len(UNREAD)
     done = scrapy("dedup", path, "-o", kept)
-    told = f"{pages} pages judged, 7 skipped (2 kind, 1 no_url, 1 not_http, 2 status, 1 type)\n"
+    told = f"{pages} pages judged, 7 skipped (2 kind, 1 no url, 1 not http, 2 status, 1 type)\n"
     assert (done.returncode, done.stdout[: len(told)]) == (7, told)
     assert f"dedup: 1 record left out: no WARC record; the first is in {path}" in done.stderr.splitlines()
     result = Cleaning([str(path)], str(tmp_path / "again.jsonl")).run()

@@ -14,7 +14,6 @@ from typing import Any, cast
 import pytest
 
 from dedup.filter.contents import Contents
-from dedup.filter.noise import Noise
 from dedup.history.changes import WORDS, changes, unseen
 from dedup.history.file import History, Said
 from dedup.scrapy.signals import change_found
@@ -347,17 +346,17 @@ def test_a_page_that_a_crawl_meets_twice_is_told_once(
     visits: Visits, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:
     monkeypatch.setattr("dedup.history.file.BATCH", batch)
-    visited = count()
-    front = page("home", "/", "/x")
+    visited, front, news = count(), page("home", "/", "/x"), ["old"]
 
     def home(headers: object) -> Any:
-        return html(front[2] + f"<p>visit {next(visited)}".encode())
+        return html(front[2] + f"<p>{words(news[-1], 9)}<p>visit {next(visited)}".encode())
 
     site = {"/": home, "/x": page("x", "/y"), "/y": page("y")}
     first = visits.crawl(site, Twice, DEDUP_PROBE=False)
     assert first.requests.count("/") > 1
     assert first.figures["changes/new"] == 3
     assert "changes/changed" not in first.figures
+    news.append("new")
     second = visits.crawl(site, Twice, DEDUP_PROBE=False)
     assert visits.told() == {("changed", "/")}
     assert second.figures["changes/changed"] == 1
@@ -509,7 +508,7 @@ def test_signs_that_change_from_answer_to_answer_or_on_all_pages_are_no_change(v
 
 def test_what_is_learned_of_noise_late_counts_for_all_pages() -> None:
     """A counter beside the date of the day makes the edits of all pages differ, until it is known."""
-    contents = Contents(cast(Any, None), cast(Any, SimpleNamespace(noise=Noise())))
+    contents = Contents(cast(Any, None), cast(Any, SimpleNamespace(heard=[])))
     told = {f"http://a.org/{n}": [Said(f"1 visits {n}", f"2 visits {n + 50}")] for n in range(20)}
     for url, found in told.items():
         contents.meet(url)

@@ -155,7 +155,7 @@ def test_help_names_every_verb_and_option() -> None:
     assert all(option in text for option in ("--pages", "--run", "--older-than", "--dry-run", "Exit Status"))
 
 
-@pytest.mark.parametrize("name", ["changes", "compare", "dedup", "duplicates", "evaluate", "index", "links"])
+@pytest.mark.parametrize("name", ["changes", "compare", "dedup", "duplicates", "evaluate", "index"])
 def test_no_line_of_help_looks_like_a_heading(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = set[tuple[str, ...]]()
     for columns in range(60, 130, 3):

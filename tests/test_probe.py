@@ -454,7 +454,7 @@ async def test_of_two_pages_that_only_such_a_difference_tells_apart_both_are_kep
     assert counts["dedup/probes"] > 0
 
 
-@pytest.mark.parametrize("answered", [8, 9, 10, 12, 16])
+@pytest.mark.parametrize("answered", range(7))
 @driven
 async def test_no_page_is_dropped_if_the_kept_page_can_not_be_asked_whether_it_changes_itself(
     tmp_path: Path, answered: int
@@ -690,11 +690,11 @@ async def test_a_page_that_another_crawl_has_kept_is_asked_for_as_its_copy_was(
         url = kept if not number else f"http://a.org/{number}"
         await index.claim(f"kept {number}", url, index.detector.fingerprint(shown, url))
         await index.confirm(f"kept {number}")
-    index.run = "another"
+    index.run = "a" * 32
     filter = Filter(index, DropLog(""), crawl=site)
     await filter.judge(Visit("copy", copy, partial(read, site.html(1), copy), origin=copy))
     await filter.close()
-    assert site.asked == ({kept: 2} if is_asked else {})
+    assert site.asked == ({kept: 2, copy: 1} if is_asked else {})
 
 
 def test_a_request_that_sends_something_is_not_sent_once_more() -> None:

@@ -122,7 +122,7 @@ class Changes:
                 last, "back" if last.word == "hidden" else "", url, digest, simhash
             )
             return None, bool(last.is_handed) and last.carried == signed(visit.carried)
-        text = text_of(read())
+        text = contents.with_blocks(url, text_of(read()))
         if last.first == self._history.crawl:  # what has become of it is told, and it is met once more
             self._pending[visit.page_id] = _Sighting(last, "", url, digest, simhash, text)
             return None, False

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from dedup.filter.noise.gaps import said_in
+from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.kept import Name, names_of, share_name
 from dedup.filter.noise.kinds import Kind, folder_of
 from dedup.filter.noise.lines import SELF, Line

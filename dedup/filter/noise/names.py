@@ -53,14 +53,18 @@ def _links(tokens: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _without(tokens: Sequence[str], own: set[int]) -> Iterator[str]:
-    skipped = 0
+    skipped, is_inside = 0, False
     for token in tokens:
+        if token == "<>" or (len(token) > 1 and token[0] == " "):
+            is_inside = token != "<>"  # of a tag, where other links are, which lead elsewhere
         if skipped:
             skipped -= 1
         elif token.startswith(LIKE):
             skipped = int(token[len(LIKE) :])
             yield SELF
-        elif _MONTHS.get(token.lower()) in own or (token.isdecimal() and [*own & {*_read([token])}]):
+        elif not is_inside and (
+            _MONTHS.get(token.lower()) in own or (token.isdecimal() and [*own & {*_read([token])}])
+        ):
             yield SELF
         else:
             yield token

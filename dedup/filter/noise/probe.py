@@ -20,7 +20,8 @@ from typing import Any
 
 from dedup.filter.noise.addresses import Addresses, Unique, unique_of
 from dedup.filter.noise.again import MAX_HOSTS, Again
-from dedup.filter.noise.gaps import SEVERAL, Gaps, Seen, digest_of, least_of, left_of, said_in
+from dedup.filter.noise.answers import said_in
+from dedup.filter.noise.gaps import SEVERAL, Gaps, Seen, digest_of, least_of, left_of
 from dedup.filter.noise.kept import KeptPages, Shown, share_name
 from dedup.filter.noise.kinds import MAX_KINDS, SAMPLE, Kind, folder_of, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness, still_kept

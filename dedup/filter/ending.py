@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from dedup.filter.audit import Audit
-from dedup.filter.barren import Barren
-from dedup.filter.doubts import Watch
 from dedup.filter.stats import Stats
-from dedup.filter.unreached import Unreached
 from dedup.filter.visit import Crawl
+from dedup.filter.watch.audit import Audit
+from dedup.filter.watch.barren import Barren
+from dedup.filter.watch.doubts import Watch
+from dedup.filter.watch.unreached import Unreached
 from dedup.index import Index
 from dedup.index.batching import end
 

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record, now
-from dedup.filter.barren import Barren
 from dedup.filter.carried import Cargoes
 from dedup.filter.claims import Claimant
 from dedup.filter.copies import Copies
 from dedup.filter.counting import counts_of
-from dedup.filter.doubts import Watch
 from dedup.filter.ending import Ending
 from dedup.filter.noise.probe import Probe
 from dedup.filter.reading import Reading
-from dedup.filter.retries import Retries
 from dedup.filter.soft_404 import Soft404s
 from dedup.filter.stats import Counts, Stats, count, spend
-from dedup.filter.traps import Traps
-from dedup.filter.unreached import Unreached
 from dedup.filter.variants import Variants
 from dedup.filter.visit import Crawl, Outcome, Visit
+from dedup.filter.watch.barren import Barren
+from dedup.filter.watch.doubts import Watch
+from dedup.filter.watch.retries import Retries
+from dedup.filter.watch.traps import Traps
+from dedup.filter.watch.unreached import Unreached
 from dedup.index import Index, Verdict
 from dedup.page.html import Page
 from dedup.page.siblings import one_address

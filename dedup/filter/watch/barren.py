@@ -13,8 +13,8 @@ from collections import Counter
 from contextlib import suppress
 
 from dedup.filter.claims import Claimant
-from dedup.filter.doubts import Watch
 from dedup.filter.visit import Visit
+from dedup.filter.watch.doubts import Watch
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Verdict
 from dedup.index.batching import end

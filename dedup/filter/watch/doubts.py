@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from dedup.errors import DedupError
-from dedup.filter.drop import Drop, is_alive
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl
+from dedup.filter.watch.drop import Drop, is_alive
 from dedup.fingerprint.simhash import distance
 from dedup.index import Index
 from dedup.index.batching import end

@@ -16,7 +16,7 @@ from itertools import chain
 from itertools import count as count_up
 from urllib.parse import unquote
 
-from dedup.filter.error_page import Address
+from dedup.filter.noise.error_page import Address
 from dedup.filter.stats import Stats, count
 from dedup.index.verdict import Near
 from dedup.latest import Latest

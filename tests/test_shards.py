@@ -35,8 +35,8 @@ from dedup.history.changes import changes
 from dedup.history.file import History
 from dedup.index.batching import end
 from dedup.scrapy.places import history_of
+from dedup.scrapy.requests.visits import OWN
 from dedup.scrapy.settings import shard_options, unheard_shard
-from dedup.scrapy.visits import OWN
 from dedup.scrapy.workers.callbacks import callbacks
 from dedup.scrapy.workers.job import FILE, Job
 from dedup.scrapy.workers.packing import Packing

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from dedup.archive.capture import MAX_BODY, Kind
 from dedup.page.codings import unpack
 
-#: Media types of pages, and of text without markup; the crawl has the same (`dedup.scrapy.visits`).
+#: Media types of pages, and of text without markup; the crawl has the same (`dedup.scrapy.requests.visits`).
 HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 

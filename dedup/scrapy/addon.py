@@ -34,7 +34,7 @@ COMPONENTS = (
     ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ArrivalMiddleware", ARRIVAL_ORDER),
     ("EXTENSIONS", "dedup.scrapy.extensions.Timeline", 0),
     ("EXTENSIONS", "dedup.scrapy.extensions.KeepText", 0),
-    ("EXTENSIONS", "dedup.scrapy.progress.Progress", 0),
+    ("EXTENSIONS", "dedup.scrapy.log.progress.Progress", 0),
 )
 #: Those of some crawls alone; in others, what they need is not loaded.
 LINKS = ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.links.middleware.LinksMiddleware", LINKS_ORDER)

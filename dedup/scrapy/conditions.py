@@ -13,7 +13,7 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 
 from dedup.history.validators import Held
-from dedup.scrapy.digests import digest
+from dedup.scrapy.requests.digests import digest
 
 #: Characters of the longest header that is sent back.
 MAX_HEADER = 1_000

@@ -13,7 +13,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from dedup.errors import IndexUnavailableError
 from dedup.frontier.delay import Delay
-from dedup.scrapy.sending import at_sending, give_back
+from dedup.scrapy.requests.sending import at_sending, give_back
 from dedup.scrapy.settings import shared_address
 from dedup.scrapy.signals import logger_for
 from dedup.scrapy.slot import is_closing

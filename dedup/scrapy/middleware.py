@@ -20,23 +20,23 @@ from dedup.filter import Filter, Visit
 from dedup.filter.stats import count
 from dedup.latest import Latest
 from dedup.printing import inert
-from dedup.scrapy.bounds import Bounds
-from dedup.scrapy.callbacks import callback_of
 from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component, is_tried_out
 from dedup.scrapy.confirm import ConfirmMiddleware
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import begin_run, leave_run
 from dedup.scrapy.judgement import FLAG, NearDuplicate, Parked, outcome_of, remember
-from dedup.scrapy.lines import Lines
+from dedup.scrapy.log.lines import Lines
+from dedup.scrapy.log.summary import LOGGER as SUMMARY
+from dedup.scrapy.log.summary import summary
 from dedup.scrapy.opening import open_filter, shards_of
-from dedup.scrapy.sending import at_sending, past_cache
+from dedup.scrapy.requests.bounds import Bounds
+from dedup.scrapy.requests.callbacks import callback_of
+from dedup.scrapy.requests.sending import at_sending, past_cache
+from dedup.scrapy.requests.visits import DROPPED, OWN, TAB, found_on, page_id, reason_to_skip, visit
 from dedup.scrapy.settings import may_revisit, unheard_shard
 from dedup.scrapy.signals import change_found, filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.slot import Slot
-from dedup.scrapy.summary import LOGGER as SUMMARY
-from dedup.scrapy.summary import summary
-from dedup.scrapy.visits import DROPPED, OWN, TAB, found_on, page_id, reason_to_skip, visit
 from dedup.settings import CrawlSettings
 
 if TYPE_CHECKING:  # few crawls revisit pages

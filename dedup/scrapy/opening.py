@@ -14,9 +14,9 @@ from dedup.droplog.log import DropLog
 from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.filter import Filter
 from dedup.printing import many
-from dedup.scrapy.carried import Carried
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import left_run, new_run
+from dedup.scrapy.requests.carried import Carried
 from dedup.scrapy.settings import (
     Options,
     check_for_crawl,

@@ -26,16 +26,16 @@ from dedup.history.texts import name_of
 from dedup.history.validators import Held
 from dedup.latest import Latest
 from dedup.printing import inert
-from dedup.scrapy.bounds import bound
-from dedup.scrapy.carried import Carried
 from dedup.scrapy.component import Component
 from dedup.scrapy.conditions import Terms, conditions, digest_of, is_conditional, is_of, maker_of, said
 from dedup.scrapy.holding import Revisit, pack_link, pack_links, revisit
 from dedup.scrapy.judgement import hide, outcome_of
-from dedup.scrapy.sending import at_sending
+from dedup.scrapy.requests.bounds import bound
+from dedup.scrapy.requests.carried import Carried
+from dedup.scrapy.requests.sending import at_sending
+from dedup.scrapy.requests.visits import asked, page_id
 from dedup.scrapy.settings import may_revisit, read_group
 from dedup.scrapy.slot import Slot
-from dedup.scrapy.visits import asked, page_id
 from dedup.scrapy.workers.packing import Packing
 from dedup.settings import LinkSettings
 

@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from dedup.scrapy.sending import at_sending, give_back
+from dedup.scrapy.requests.sending import at_sending, give_back
 from dedup.scrapy.slot import is_closing
 
 #: Seconds between two looks whether it is open.

@@ -23,11 +23,11 @@ from dedup.printing import many
 from dedup.scrapy import compat
 from dedup.scrapy.component import is_tried_out
 from dedup.scrapy.judgement import Parked
-from dedup.scrapy.progress import FIGURES, progress
+from dedup.scrapy.log.progress import FIGURES, progress
+from dedup.scrapy.requests.visits import OWN
 from dedup.scrapy.settings import asks_for, shard_options, spelled
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
 from dedup.scrapy.slot import Slot, is_closing
-from dedup.scrapy.visits import OWN
 from dedup.scrapy.workers.feeds import check_feeds
 from dedup.scrapy.workers.gate import Gate
 from dedup.scrapy.workers.inbox import Inbox

@@ -14,8 +14,8 @@ from dedup.index import STORES
 from dedup.printing import inert, many
 from dedup.scrapy.commands.index.access import page_id, spider_meant
 from dedup.scrapy.commands.terminal import complain, working
+from dedup.scrapy.log.summary import summary
 from dedup.scrapy.settings import read_settings
-from dedup.scrapy.summary import summary
 
 #: The exit status if something was damaged, and left out.
 DAMAGED = 7

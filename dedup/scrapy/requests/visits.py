@@ -22,8 +22,8 @@ from dedup.fingerprint.detector import Detector
 from dedup.page.html import Page, parse_whole
 from dedup.page.links import addresses
 from dedup.page.read import read_body
-from dedup.scrapy.callbacks import callback_of
 from dedup.scrapy.judgement import META, Seen
+from dedup.scrapy.requests.callbacks import callback_of
 from dedup.settings import Action, Types
 
 logger = logging.getLogger(__name__)

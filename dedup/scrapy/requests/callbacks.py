@@ -22,7 +22,7 @@ def callback_of(request: Request) -> tuple[str, list[Any]]:
     that is neither a function nor a method of the spider is data as a whole.
 
     >>> callback_of(Request("http://a.org/")), callback_of(Request("http://a.org/", partial(callback_of, item=7)))
-    (('', []), ('dedup.scrapy.callbacks.callback_of', [{'item': 7}]))
+    (('', []), ('dedup.scrapy.requests.callbacks.callback_of', [{'item': 7}]))
     """
     callback: Any = request.callback
     spider, rule = getattr(callback, "__self__", None), request.meta.get("rule")

@@ -13,7 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from dedup.scrapy.compat import VERSION
-from dedup.scrapy.visits import OWN
+from dedup.scrapy.requests.visits import OWN
 
 #: Gets a request, and what sends it.
 Around = Callable[[Request, Callable[[], Awaitable[Response]]], Awaitable[Response]]

@@ -20,8 +20,8 @@ from scrapy import Request
 from dedup.filter import Stats
 from dedup.filter.stats import count
 from dedup.printing import inert
-from dedup.scrapy.callbacks import callback_of
-from dedup.scrapy.digests import digest
+from dedup.scrapy.requests.callbacks import callback_of
+from dedup.scrapy.requests.digests import digest
 
 #: Keys of meta that say how a page is fetched, and those that Scrapy, its plug-ins and this filter put there.
 _KNOWN = re.compile(

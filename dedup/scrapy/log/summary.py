@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dedup.printing import many
-from dedup.scrapy.crowds import recall_among
+from dedup.scrapy.log.crowds import recall_among
 
 LOGGER = "dedup.summary"
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
-from dedup.scrapy.carried import is_known
-from dedup.scrapy.visits import OWN, TAB
+from dedup.scrapy.requests.carried import is_known
+from dedup.scrapy.requests.visits import OWN, TAB
 
 #: Headers that ask for less than a page, or say where its URL was found.
 _NOT_ASKED = frozenset({b"If-Modified-Since", b"If-None-Match", b"Range", b"Referer"})

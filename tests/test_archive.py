@@ -12,12 +12,12 @@ from uuid import NAMESPACE_URL, uuid5
 import pytest
 
 from dedup import Detector, SettingsError
-from dedup.archive import Capture, Cleaning, fingerprint, open_input
-from dedup.archive.folder import SUFFIXES
-from dedup.archive.outputs import IDENTICAL, NEAR
-from dedup.archive.packing import pack, unpack
-from dedup.archive.warc import Warc
-from dedup.scrapy.commands.dedup.run import DAMAGE, OTHERS, UNWRITTEN
+from dedup.contrib.archives import Capture, Cleaning, fingerprint, open_input
+from dedup.contrib.archives.commands.run import DAMAGE, OTHERS, UNWRITTEN
+from dedup.contrib.archives.folder import SUFFIXES
+from dedup.contrib.archives.outputs import IDENTICAL, NEAR
+from dedup.contrib.archives.packing import pack, unpack
+from dedup.contrib.archives.warc import Warc
 from dedup.settings import FilterSettings
 from tests.support import ROOT
 from tests.support.crawls import words

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dedup.archive import Cleaning, open_input
-from dedup.archive.http import charset_of, head, parse
+from dedup.contrib.archives import Cleaning, open_input
+from dedup.contrib.archives.http import charset_of, head, parse
 from dedup.page.charset import decode
 from tests.support.crawls import words
 from tests.support.packing import PACK

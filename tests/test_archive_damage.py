@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from dedup.archive import Cleaning, open_input, streams, warc
-from dedup.archive.capture import MAX_BODY
-from dedup.archive.lines import Lines
-from dedup.archive.streams import Member
-from dedup.archive.warc import Warc
+from dedup.contrib.archives import Cleaning, open_input, streams, warc
+from dedup.contrib.archives.capture import MAX_BODY
+from dedup.contrib.archives.commands import Command
+from dedup.contrib.archives.lines import Lines
+from dedup.contrib.archives.streams import Member
+from dedup.contrib.archives.warc import Warc
 from dedup.errors import SettingsError
-from dedup.scrapy.commands.dedup import Command
 from dedup.settings import IndexSettings
 from tests.support.processes import scrapy
 from tests.test_archive import PAGES, record, records, rows, urls

@@ -20,9 +20,9 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 
 from dedup import Detector, open_index
-from dedup.archive import Cleaning, journal, reading
-from dedup.archive.journal import Journal
-from dedup.archive.outputs import WarcOutput
+from dedup.contrib.archives import Cleaning, journal, reading
+from dedup.contrib.archives.journal import Journal
+from dedup.contrib.archives.outputs import WarcOutput
 from dedup.droplog.log import DropLog
 from dedup.errors import DedupError, IndexInUseError, OutputError, SettingsError
 from dedup.index.lifecycle import State
@@ -303,7 +303,7 @@ def test_a_program_without_a_guard_has_its_archive_cleaned_on_all_cores(tmp_path
     path = source(tmp_path / "pages.warc")
     program = tmp_path / "program.py"
     program.write_text(
-        "from dedup.archive import Cleaning, reading\n"
+        "from dedup.contrib.archives import Cleaning, reading\n"
         "print('begun')\n"
         "reading.SMALL, reading.BATCH = 0, 2\n"
         f"Cleaning([{str(path)!r}], {str(tmp_path / 'kept.jsonl')!r}, workers=2).run()\n"

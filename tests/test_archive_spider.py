@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from crawler.spiders.warc import WarcSpider
-from dedup.archive import Cleaning
+from dedup.contrib.archives import Cleaning
 from tests.support.crawls import words
 from tests.support.processes import Scrapy, scrapy
 from tests.support.waiting import LIMIT

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dedup import SettingsError
-from dedup.archive import Cleaning, tables
+from dedup.contrib.archives import Cleaning, tables
 from tests.support.crawls import words
 from tests.support.processes import scrapy
 from tests.test_archive import FORMATS, KEPT, PAGES, record, rows, write

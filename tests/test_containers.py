@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dedup import SettingsError
-from dedup.archive import Cleaning
+from dedup.contrib.archives import Cleaning
 from tests.support.crawls import words
 from tests.test_archive import record, urls
 
@@ -144,7 +144,7 @@ def test_a_zip_file_without_an_archive_is_told(tmp_path: Path) -> None:
 def test_what_cant_be_made_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.warc"
     path.write_bytes(b"".join(records()))
-    monkeypatch.setattr("dedup.archive.containers.find_spec", lambda name: None)
+    monkeypatch.setattr("dedup.contrib.archives.containers.find_spec", lambda name: None)
     for options in ({"output": "kept.wacz"}, {"output": "kept.warc", "cdxj": "kept.cdxj"}):
         with pytest.raises(SettingsError, match=r"needs more: pip install 'shingleback\[archives\]'"):
             Cleaning([str(path)], **options).run()

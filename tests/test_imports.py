@@ -155,12 +155,15 @@ def test_the_list_of_suffixes_is_loaded_when_an_index_needs_it(tmp_path: Path) -
 
 
 def test_without_pyspark_one_line_says_what_is_missing(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['pyspark'] = None\nimport dedup.spark"
+    code = "import sys; sys.modules['pyspark'] = None\nimport dedup.contrib.spark"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     last = done.stderr.splitlines()[-1]
-    assert last == "ImportError: dedup.spark needs PySpark, and Java 17: pip install 'shingleback[spark]'"
+    assert (
+        last
+        == "ImportError: dedup.contrib.spark needs PySpark, and Java 17: pip install 'shingleback[spark]'"
+    )
 
 
 def test_no_thread_spins_that_numpy_has_started() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from benchmarks import volume
-from dedup.archive import Cleaning, parts
-from dedup.archive.journal import Journal
-from dedup.archive.recalling import RecallingIndex
+from dedup.contrib.archives import Cleaning, parts
+from dedup.contrib.archives.journal import Journal
+from dedup.contrib.archives.recalling import RecallingIndex
 from tests.support.crawls import words
 from tests.support.pages.shops import COPIES, Shop
 from tests.test_archive import write

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dedup import SettingsError
-from dedup.archive import Cleaning, open_input
+from dedup.contrib.archives import Cleaning, open_input
 from tests.support.crawls import words
 from tests.support.processes import scrapy
 from tests.test_archive import parquet, record, write

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import dedup
-from dedup.archive import Capture, Cleaning, fingerprint
-from dedup.archive.packing import pack
+from dedup.contrib.archives import Capture, Cleaning, fingerprint
+from dedup.contrib.archives.packing import pack
 from dedup.errors import DedupError, SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.settings import FilterSettings, IndexSettings
@@ -28,20 +28,20 @@ from tests.support.processes import Scrapy
 from tests.support.waiting import LIMIT
 from tests.test_archive import record
 
-pytest.importorskip("pyspark", reason="PySpark is not installed: dedup.spark is NOT tested")
+pytest.importorskip("pyspark", reason="PySpark is not installed: dedup.contrib.spark is NOT tested")
 if shutil.which("java") is None:
-    pytest.skip("Java is not installed: dedup.spark is NOT tested", allow_module_level=True)
+    pytest.skip("Java is not installed: dedup.contrib.spark is NOT tested", allow_module_level=True)
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from dedup.spark import clusters, fingerprints, near_pairs, unique, verdicts
-from dedup.spark.archives import ORDER
-from dedup.spark.cleaning import Spark
-from dedup.spark.filtered import filtered
-from dedup.spark.pages import task_of
-from dedup.spark.session import ENDED
-from dedup.spark.verdicts import verdicts_of
+from dedup.contrib.spark import clusters, fingerprints, near_pairs, unique, verdicts
+from dedup.contrib.spark.archives import ORDER
+from dedup.contrib.spark.cleaning import Spark
+from dedup.contrib.spark.filtered import filtered
+from dedup.contrib.spark.pages import task_of
+from dedup.contrib.spark.session import ENDED
+from dedup.contrib.spark.verdicts import verdicts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("default")]
 SAID = ("status", "reason", "of", "of_id", "rule", "distance", "resemblance")
@@ -319,7 +319,7 @@ def test_the_example_prints_what_the_text_shows(spark: Any) -> None:
 def test_if_java_ends_that_is_told() -> None:
     """As it does when it runs out of memory."""
     program = """if True:
-        from dedup.spark.session import session
+        from dedup.contrib.spark.session import session
 
         with session("local[1]") as spark:
             spark.sparkContext._gateway.proc.kill()

@@ -15,7 +15,7 @@ from uuid import uuid4
 from zlib import crc32
 
 from crawler.spiders.warc import WarcSpider
-from dedup.archive import Cleaning
+from dedup.contrib.archives import Cleaning
 from tests.chaos.crawling import LEASE, Process, contents, crawl, has, settings
 from tests.chaos.site import Site
 from tests.chaos.spec import Spec

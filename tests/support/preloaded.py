@@ -57,7 +57,7 @@ MODULES = (
     "dedup.report.changes",
     "dedup.scrapy.commands.changes.run",
     "dedup.scrapy.commands.compare.run",
-    "dedup.scrapy.commands.dedup.run",
+    "dedup.contrib.archives.commands.run",
     "dedup.scrapy.commands.duplicates.run",
     "dedup.scrapy.commands.evaluate.run",
     "dedup.scrapy.commands.links.run",

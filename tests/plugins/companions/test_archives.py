@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from dedup.archive import Cleaning
-from dedup.archive.outputs import IDENTICAL
+from dedup.contrib.archives import Cleaning
+from dedup.contrib.archives.outputs import IDENTICAL
 from dedup.settings import IndexSettings
 from tests.support import ROOT
 from tests.support.crawls import words

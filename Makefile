@@ -60,7 +60,7 @@ bench: .venvs/bench/done
 	.venvs/bench/bin/python -W ignore -m benchmarks.beside.batches
 
 spark: .venvs/spark/done
-	.venvs/spark/bin/python -m pytest -q -m spark -W ignore -p no:cacheprovider tests/test_spark.py
+	.venvs/spark/bin/python -m pytest -q -m spark -W ignore -p no:cacheprovider tests/contrib/spark/test_spark.py
 
 slow: $(VENV)/test system
 	$(BIN)/python -m pytest -q -m slow

@@ -90,7 +90,7 @@ class WarcSpider(CheckedSpider):
             refuse(self.crawler, error)
         if left_out:
             why = ", ".join(f"{count:,} {name}" for name, count in sorted(left_out.items()))
-            self.logger.warning("Not in this crawl: %s (docs/archives.md)", why)
+            self.logger.warning("Not in this crawl: %s (docs/contrib/archives.md)", why)
 
     def parse(self, response: Response) -> Iterator[PageItem]:
         """Yields an item for the page."""

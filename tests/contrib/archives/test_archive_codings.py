@@ -10,10 +10,10 @@ import pytest
 from dedup.contrib.archives import Cleaning, open_input
 from dedup.contrib.archives.http import charset_of, head, parse
 from dedup.page.charset import decode
+from tests.contrib.archives.test_archive import record, urls
 from tests.support.crawls import words
 from tests.support.packing import PACK
 from tests.support.processes import scrapy
-from tests.test_archive import record, urls
 
 OK = b"HTTP/1.1 200 OK\r\n"
 HTML = b"Content-Type: text/html\r\n"

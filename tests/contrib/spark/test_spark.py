@@ -21,12 +21,12 @@ from dedup.contrib.archives.packing import pack
 from dedup.errors import DedupError, SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.settings import FilterSettings, IndexSettings
+from tests.contrib.archives.test_archive import record
 from tests.support import ROOT
 from tests.support.arrivals import VERDICT, check, watch
 from tests.support.pages.shops import COPIES, Shop
 from tests.support.processes import Scrapy
 from tests.support.waiting import LIMIT
-from tests.test_archive import record
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: dedup.contrib.spark is NOT tested")
 if shutil.which("java") is None:
@@ -307,9 +307,11 @@ def test_spark_that_cannot_be_started_is_told_in_one_line(tmp_path: Path) -> Non
 
 
 def test_the_example_prints_what_the_text_shows(spark: Any) -> None:
-    text = (ROOT / "docs" / "spark.md").read_text()
+    text = (ROOT / "docs" / "contrib" / "spark.md").read_text()
     blocks = re.sub(r"^```pycon\n(.*?)^```", r"\1", text, flags=re.MULTILINE | re.DOTALL)
-    example = doctest.DocTestParser().get_doctest(blocks, {"spark": spark}, "spark.md", "docs/spark.md", 0)
+    example = doctest.DocTestParser().get_doctest(
+        blocks, {"spark": spark}, "spark.md", "docs/contrib/spark.md", 0
+    )
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     runner.run(example)
     assert runner.summarize(verbose=False).failed == 0

@@ -18,8 +18,8 @@ from dedup.contrib.archives.streams import Member
 from dedup.contrib.archives.warc import Warc
 from dedup.errors import SettingsError
 from dedup.settings import IndexSettings
+from tests.contrib.archives.test_archive import PAGES, record, records, rows, urls
 from tests.support.processes import scrapy
-from tests.test_archive import PAGES, record, records, rows, urls
 
 RECORDS = records()[:6]
 

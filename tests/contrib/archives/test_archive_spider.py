@@ -6,11 +6,11 @@ from pathlib import Path
 
 from crawler.spiders.warc import WarcSpider
 from dedup.contrib.archives import Cleaning
+from tests.contrib.archives.test_archive import record
+from tests.contrib.archives.test_archive_codings import SENT, archive
 from tests.support.crawls import words
 from tests.support.processes import Scrapy, scrapy
 from tests.support.waiting import LIMIT
-from tests.test_archive import record
-from tests.test_archive_codings import SENT, archive
 
 REFRESH = '<meta http-equiv="refresh" content="0; url=http://127.0.0.1:1/">' + f"<p>{words('refresh')}"
 

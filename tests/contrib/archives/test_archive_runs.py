@@ -28,11 +28,11 @@ from dedup.errors import DedupError, IndexInUseError, OutputError, SettingsError
 from dedup.index.lifecycle import State
 from dedup.index.local.index import LocalIndex
 from dedup.settings import IndexSettings
+from tests.contrib.archives.test_archive import PAGES, record, rows, urls
 from tests.support import ROOT
 from tests.support.crawls import words
 from tests.support.processes import Forked, running
 from tests.support.waiting import LIMIT, wait_until
-from tests.test_archive import PAGES, record, rows, urls
 
 #: Pages with copies, near and exact ones, in no good order.
 MANY = [

@@ -13,9 +13,9 @@ import pytest
 
 from dedup import SettingsError
 from dedup.contrib.archives import Cleaning, tables
+from tests.contrib.archives.test_archive import FORMATS, KEPT, PAGES, record, rows, write
 from tests.support.crawls import words
 from tests.support.processes import scrapy
-from tests.test_archive import FORMATS, KEPT, PAGES, record, rows, write
 
 #: The first two of these texts are alike.
 TEXTS = [words(0), words(0).upper(), words(1)]

@@ -8,9 +8,9 @@ import pytest
 
 from dedup import SettingsError
 from dedup.contrib.archives import Cleaning, open_input
+from tests.contrib.archives.test_archive import parquet, record, write
 from tests.support.crawls import words
 from tests.support.processes import scrapy
-from tests.test_archive import parquet, record, write
 
 Rows = list[dict[str, Any]]
 

@@ -12,9 +12,9 @@ from benchmarks import volume
 from dedup.contrib.archives import Cleaning, parts
 from dedup.contrib.archives.journal import Journal
 from dedup.contrib.archives.recalling import RecallingIndex
+from tests.contrib.archives.test_archive import write
 from tests.support.crawls import words
 from tests.support.pages.shops import COPIES, Shop
-from tests.test_archive import write
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 
 from dedup import SettingsError
 from dedup.contrib.archives import Cleaning
+from tests.contrib.archives.test_archive import record, urls
 from tests.support.crawls import words
-from tests.test_archive import record, urls
 
 zstd = pytest.importorskip(
     "backports.zstd", reason="backports.zstd is not installed: WARC packed so is NOT tested"

@@ -36,9 +36,10 @@ from dedup.history.file import History
 from dedup.index.batching import end
 from dedup.scrapy.places import history_of
 from dedup.scrapy.requests.visits import OWN
-from dedup.scrapy.settings import shard_options, unheard_shard
+from dedup.scrapy.settings import unheard_shard
 from dedup.scrapy.workers.callbacks import callbacks
 from dedup.scrapy.workers.job import FILE, Job
+from dedup.scrapy.workers.options import shard_options
 from dedup.scrapy.workers.packing import Packing
 from dedup.scrapy.workers.reminder import Reminder
 from dedup.scrapy.workers.shards import LEASE, ShardMiddleware

@@ -18,6 +18,7 @@ from dedup.page.html import Page
 from dedup.page.shell import may_be_shell
 from dedup.printing import inert
 from dedup.scrapy import compat
+from dedup.scrapy.crew import Crew
 from dedup.scrapy.judgement import hide
 from dedup.scrapy.requests.bounds import bound
 from dedup.scrapy.requests.carried import Carried
@@ -29,7 +30,6 @@ from dedup.settings import Types
 
 if TYPE_CHECKING:
     from dedup.history.changes import Change
-    from dedup.scrapy.workers.shards import ShardMiddleware  # which brings Redis
 
 logger = logging.getLogger(__name__)
 
@@ -45,13 +45,11 @@ class Engine(Crawl):
         detector: Detector,
         types: Types,
         carried: Carried,
-        shards: "ShardMiddleware | None" = None,
+        crew: Crew,
     ) -> None:
-        """``shards`` makes the crawl one of several workers."""
         self._crawler = crawler
         self.carried = carried
-        self._shards = shards
-        self._journal = shards.journal if shards else None  # notes what is done
+        self._crew = crew
         self._detector = detector
         self._types = types
         self.depth_limit = crawler.settings.getint("DEPTH_LIMIT")
@@ -106,11 +104,11 @@ class Engine(Crawl):
 
     def has_ended(self) -> bool:
         """Returns whether no worker of the crawl has anything left to do."""
-        return self._shards is None or self._shards.has_ended
+        return self._crew.has_ended
 
     def is_own(self, url: str) -> bool:
         """Returns whether this worker asks the host of a page."""
-        return self._shards is None or self._shards.is_own(url)
+        return self._crew.is_own(url)
 
     def wake(self) -> None:
         """Has Scrapy look at once whether the crawl is done, and not five seconds later."""
@@ -125,13 +123,11 @@ class Engine(Crawl):
 
     def hold(self, origin: Request) -> None:
         """The request of a page is not done: the page may be fetched once more."""
-        if self._journal is not None:
-            self._journal.hold(origin)
+        self._crew.hold(origin)
 
     def let_go(self, origin: Request) -> None:
         """It will not be."""
-        if self._journal is not None:
-            self._journal.let_go(origin)
+        self._crew.let_go(origin)
 
     def fetch_again(self, origin: Request, *, judged: bool = True) -> None:
         """Gives a request to the scheduler once more, without the traces of its drop."""
@@ -140,6 +136,5 @@ class Engine(Crawl):
             meta["dedup"] = False
         again = bound(origin.replace(meta=meta, dont_filter=True))
         hide(again)
-        if self._journal is not None:
-            self._journal.found(again, origin)
+        self._crew.found(again, origin)
         self._crawler.engine.crawl(again)

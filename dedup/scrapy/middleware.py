@@ -23,13 +23,14 @@ from dedup.printing import inert
 from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component, is_tried_out
 from dedup.scrapy.confirm import ConfirmMiddleware
+from dedup.scrapy.crew import crew_of
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import begin_run, leave_run
 from dedup.scrapy.judgement import FLAG, NearDuplicate, Parked, outcome_of, remember
 from dedup.scrapy.log.lines import Lines
 from dedup.scrapy.log.summary import LOGGER as SUMMARY
 from dedup.scrapy.log.summary import summary
-from dedup.scrapy.opening import open_filter, shards_of
+from dedup.scrapy.opening import open_filter
 from dedup.scrapy.requests.bounds import Bounds
 from dedup.scrapy.requests.callbacks import callback_of
 from dedup.scrapy.requests.sending import at_sending, past_cache
@@ -293,8 +294,7 @@ class NearDuplicateMiddleware(Component):
             if self._tasks:
                 await asyncio.wait(self._tasks, timeout=PATIENCE)
             # What is left to be crawled is in the JOBDIR, or in Redis; else it is lost.
-            shards = shards_of(self.crawler)
-            is_left = bool(self.crawler.settings.get("JOBDIR") or (shards and shards.journal.is_kept))
+            is_left = bool(self.crawler.settings.get("JOBDIR")) or crew_of(self.crawler).leaves_rest
             await filter.close(finished=reason == "finished" or is_left)
             leave_run(self.crawler.settings, filter.index.run)
             self._carried.close()

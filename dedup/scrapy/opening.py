@@ -14,6 +14,7 @@ from dedup.droplog.log import DropLog
 from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.filter import Filter
 from dedup.printing import many
+from dedup.scrapy.crew import crew_of
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import left_run, new_run
 from dedup.scrapy.requests.carried import Carried
@@ -22,14 +23,12 @@ from dedup.scrapy.settings import (
     check_for_crawl,
     in_memory,
     is_chosen,
-    is_sharded,
     read_settings,
     spelled,
 )
 
 if TYPE_CHECKING:
     from dedup.history.file import History
-    from dedup.scrapy.workers.shards import ShardMiddleware
 
 logger = logging.getLogger(__name__)
 
@@ -41,9 +40,7 @@ async def open_filter(
 ) -> tuple[Filter, Options]:
     """Returns the filter of a crawl, which is about to begin, and its settings.  Raises `DedupError`s."""
     settings: BaseSettings = crawler.settings
-    shards = shards_of(crawler)
-    crawl = await shards.crawl_name() if shards else ""
-    run = left_run(settings) or new_run(crawl)
+    run = left_run(settings) or new_run(await crew_of(crawler).crawl_name())
     options = read_settings(settings, spider.name, run)
     check_for_crawl(options)
     drops = _drop_log(crawler, options.crawl.log, log)
@@ -74,15 +71,6 @@ def _drop_log(crawler: Crawler, path: str, told: logging.LoggerAdapter[logging.L
         return DropLog(path, name, tries=False)
 
 
-def shards_of(crawler: Crawler) -> "ShardMiddleware | None":
-    """Returns what makes a crawl one of several workers, if it is."""
-    if not is_sharded(crawler.settings):
-        return None
-    from dedup.scrapy.workers.shards import ShardMiddleware  # not above: it brings Redis
-
-    return crawler.get_downloader_middleware(ShardMiddleware)
-
-
 async def _open(
     crawler: Crawler, told: logging.LoggerAdapter[logging.Logger], options: Options, log: DropLog
 ) -> Filter:
@@ -102,7 +90,7 @@ async def _open(
         *facts,
     )
     carried = Carried(crawler.stats, options.crawl.ignore_carried)
-    crawl = Engine(crawler, index.detector, options.crawl.types, carried, shards_of(crawler))
+    crawl = Engine(crawler, index.detector, options.crawl.types, carried, crew_of(crawler))
     history = _history(options, log, index.run)
     return Filter(index, log, stats=crawler.stats, crawl=crawl, history=history, **vars(options.filter))
 

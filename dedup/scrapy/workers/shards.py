@@ -5,10 +5,10 @@ So each host has one worker, whose delays hold for it exactly.  The near-duplica
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence, Sized
+from collections.abc import Callable, Collection, Iterator, Sequence, Sized
 from contextlib import suppress
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -22,20 +22,26 @@ from dedup.index.batching import end
 from dedup.printing import many
 from dedup.scrapy import compat
 from dedup.scrapy.component import is_tried_out
+from dedup.scrapy.crew import Crew
 from dedup.scrapy.judgement import Parked
 from dedup.scrapy.log.progress import FIGURES, progress
 from dedup.scrapy.requests.visits import OWN
-from dedup.scrapy.settings import asks_for, shard_options, spelled
+from dedup.scrapy.settings import asks_for, spelled
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
 from dedup.scrapy.slot import Slot, is_closing
 from dedup.scrapy.workers.feeds import check_feeds
 from dedup.scrapy.workers.gate import Gate
+from dedup.scrapy.workers.gauges import gauges
 from dedup.scrapy.workers.inbox import Inbox
 from dedup.scrapy.workers.job import Job
 from dedup.scrapy.workers.journal import Journal
+from dedup.scrapy.workers.options import shard_options
 from dedup.scrapy.workers.outbox import Outbox
 from dedup.scrapy.workers.packing import Packing, leave_slot, named
 from dedup.scrapy.workers.reminder import Reminder
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 #: Seconds after which a worker that falls silent loses its shards.
 LEASE = 60.0
@@ -50,7 +56,7 @@ OVER = "dedup_shards_done"
 
 
 @compat.accept_spider
-class ShardMiddleware:
+class ShardMiddleware(Crew):
     """Stands between the scheduler and the other workers, and where requests are sent."""
 
     def __init__(
@@ -83,7 +89,6 @@ class ShardMiddleware:
         self._reminder = Reminder(crawler, shard, LEASE)
         self._silent = False
         self._is_out = False  # stopped by an error, such as that another worker has the shard
-        self.is_watched = False  #: then all shards are looked at now and then
         self.shards: Sequence[tuple[int, int]] = [(0, 0)] * shard.of  #: as `Beat.shards`
         self.beaten = (
             time.time()
@@ -251,8 +256,23 @@ class ShardMiddleware:
             return False
         return self._filter is None or not self._filter.is_busy()
 
+    @property
+    def leaves_rest(self) -> bool:
+        return self.journal.is_kept
+
+    def hold(self, request: Request) -> None:
+        self.journal.hold(request)
+
+    def let_go(self, request: Request) -> None:
+        self.journal.let_go(request)
+
+    def found(self, request: Request, origin: Request) -> None:
+        self.journal.found(request, origin)
+
+    def gauges(self) -> "Iterator[Metric]":
+        return gauges(self.shards, len(self.outbox.waiting), self.beaten)
+
     def is_own(self, url: str) -> bool:
-        """Returns whether the host of a page is crawled here."""
         return self.outbox.is_of(Request(url), self._handover.held)
 
     def spider_idle(self) -> None:

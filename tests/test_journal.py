@@ -11,10 +11,10 @@ from scrapy.utils.test import get_crawler
 
 from dedup.errors import SettingsError
 from dedup.frontier.handover import Delivery, Note
+from dedup.scrapy.requests.packing import Packing
 from dedup.scrapy.workers.feeds import check_feeds
 from dedup.scrapy.workers.journal import Journal
 from dedup.scrapy.workers.outbox import Outbox
-from dedup.scrapy.workers.packing import Packing
 
 
 class Desk:

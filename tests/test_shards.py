@@ -35,12 +35,12 @@ from dedup.history.changes import changes
 from dedup.history.file import History
 from dedup.index.batching import end
 from dedup.scrapy.places import history_of
+from dedup.scrapy.requests.methods import callbacks
+from dedup.scrapy.requests.packing import Packing
 from dedup.scrapy.requests.visits import OWN
 from dedup.scrapy.settings import unheard_shard
-from dedup.scrapy.workers.callbacks import callbacks
 from dedup.scrapy.workers.job import FILE, Job
 from dedup.scrapy.workers.options import shard_options
-from dedup.scrapy.workers.packing import Packing
 from dedup.scrapy.workers.reminder import Reminder
 from dedup.scrapy.workers.shards import LEASE, ShardMiddleware
 from tests.support.coroutines import driven

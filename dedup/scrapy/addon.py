@@ -51,8 +51,8 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy.  A project that has given them other places keeps those."""
+        from dedup.scrapy.queues import warn_of_queue
         from dedup.scrapy.settings import asks_for, is_sharded, may_revisit, weighs_links
-        from dedup.scrapy.workers.queues import warn_of_queue
 
         if is_sharded(settings):
             for component in SHARD_COMPONENTS:

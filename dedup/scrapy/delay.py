@@ -12,7 +12,7 @@ from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 from dedup.errors import IndexUnavailableError
-from dedup.frontier.delay import Delay
+from dedup.index.redis.delay import Delay
 from dedup.scrapy.requests.sending import at_sending, give_back
 from dedup.scrapy.settings import shared_address
 from dedup.scrapy.signals import logger_for

@@ -20,7 +20,7 @@ from dedup.history.validators import Held
 from dedup.page.heading import address_words, place, shared
 from dedup.page.html import Page
 from dedup.page.ids import strip_session
-from dedup.scrapy.workers.packing import Packing
+from dedup.scrapy.requests.packing import Packing
 
 #: The flag of a response that stands for a page which was not sent.
 FLAG = "not_modified"

@@ -32,11 +32,11 @@ from dedup.scrapy.holding import Revisit, pack_link, pack_links, revisit
 from dedup.scrapy.judgement import hide, outcome_of
 from dedup.scrapy.requests.bounds import bound
 from dedup.scrapy.requests.carried import Carried
+from dedup.scrapy.requests.packing import Packing
 from dedup.scrapy.requests.sending import at_sending
 from dedup.scrapy.requests.visits import asked, page_id
 from dedup.scrapy.settings import may_revisit, read_group
 from dedup.scrapy.slot import Slot
-from dedup.scrapy.workers.packing import Packing
 from dedup.settings import LinkSettings
 
 logger = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ from scrapy.crawler import Crawler
 
 from dedup.filter.stats import count
 from dedup.frontier.handover import Delivery, Handover
+from dedup.scrapy.requests.packing import Packing, named
 from dedup.scrapy.signals import logger_for
 from dedup.scrapy.workers.journal import Journal
 from dedup.scrapy.workers.outbox import Outbox
-from dedup.scrapy.workers.packing import Packing, named
 
 
 class Inbox:

@@ -23,10 +23,10 @@ from scrapy.dupefilters import RFPDupeFilter
 
 from dedup.filter.stats import count
 from dedup.frontier.handover import KEY, MOST, Delivery, Note
+from dedup.scrapy.requests.packing import Packing, named
 from dedup.scrapy.signals import logger_for
 from dedup.scrapy.workers.feeds import flush_feeds
 from dedup.scrapy.workers.outbox import Outbox
-from dedup.scrapy.workers.packing import Packing, named
 
 
 @dataclass(slots=True, eq=False)

@@ -12,8 +12,8 @@ from scrapy.utils.httpobj import urlparse_cached
 from dedup.filter.stats import count
 from dedup.frontier.handover import MOST, Link
 from dedup.frontier.partition import owner
+from dedup.scrapy.requests.packing import Packing, named
 from dedup.scrapy.signals import logger_for
-from dedup.scrapy.workers.packing import Packing, named
 
 #: This many links that were handed over are remembered here; the server knows all of them.
 REMEMBERED = 100_000

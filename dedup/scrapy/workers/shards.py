@@ -25,6 +25,7 @@ from dedup.scrapy.component import is_tried_out
 from dedup.scrapy.crew import Crew
 from dedup.scrapy.judgement import Parked
 from dedup.scrapy.log.progress import FIGURES, progress
+from dedup.scrapy.requests.packing import Packing, leave_slot, named
 from dedup.scrapy.requests.visits import OWN
 from dedup.scrapy.settings import asks_for, spelled
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
@@ -37,7 +38,6 @@ from dedup.scrapy.workers.job import Job
 from dedup.scrapy.workers.journal import Journal
 from dedup.scrapy.workers.options import shard_options
 from dedup.scrapy.workers.outbox import Outbox
-from dedup.scrapy.workers.packing import Packing, leave_slot, named
 from dedup.scrapy.workers.reminder import Reminder
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from scrapy.utils.url import url_is_from_any_domain
 
 from dedup.page.urls import strip_user
 from dedup.printing import inert
-from dedup.scrapy.workers.callbacks import callbacks
+from dedup.scrapy.requests.methods import callbacks
 
 #: What a request has that nobody gave it.
 _PLAIN = {name: value for name, value in Request("http://a.org").to_dict().items() if name != "url"}

@@ -27,13 +27,13 @@ from tests.support.warm import GARBAGE
 #: The files that take longest, those that mostly wait among those that compute, so that there is always work for both
 #: cores.  Forks begin with them, so that none is left with one at the end.
 LONGEST = (
-    "test_shards.py",
+    "contrib/workers/test_shards.py",
     "test_index.py",
     "faults/test_kills.py",
     "test_probe.py",
     "test_crawl.py",
     "test_report.py",
-    "test_heirs.py",
+    "contrib/workers/test_heirs.py",
     "test_changes.py",
     "test_uncertain.py",
     "test_lifecycle.py",

@@ -135,10 +135,11 @@ OLDER = """
 import inspect, pkgutil, scrapy
 from importlib import import_module
 scrapy.version_info = (2, 13, 0)
-import dedup.scrapy
+import dedup.contrib, dedup.scrapy
 CALLED = {"process_request", "process_response", "process_exception", "process_spider_output"}
-modules = {module.name for module in pkgutil.walk_packages(dedup.scrapy.__path__, "dedup.scrapy.")}
-for name in sorted(modules - {"dedup.scrapy.monitors"}):  # which needs a package that may not be there
+rooms = [pkgutil.walk_packages(room.__path__, f"{room.__name__}.") for room in (dedup.contrib, dedup.scrapy)]
+modules = {module.name for room in rooms for module in room}
+for name in sorted(modules - {"dedup.contrib.spark", "dedup.scrapy.monitors"}):  # which need packages that may not be there
     for kind in vars(import_module(name)).values():
         if inspect.isclass(kind) and kind.__module__ == name:
             for method in CALLED & vars(kind).keys():

@@ -41,8 +41,8 @@ LINKS = ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.links.middleware.LinksMiddlewar
 REVISITS = ("SPIDER_MIDDLEWARES", "dedup.scrapy.revisits.RevisitMiddleware", REVISIT_ORDER)
 #: Those of the workers of a crawl.
 SHARD_COMPONENTS = (
-    ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.workers.shards.ShardMiddleware", DOOR_ORDER),
-    ("SPIDER_MIDDLEWARES", "dedup.scrapy.workers.start.ShardStartMiddleware", START_ORDER),
+    ("DOWNLOADER_MIDDLEWARES", "dedup.contrib.workers.shards.ShardMiddleware", DOOR_ORDER),
+    ("SPIDER_MIDDLEWARES", "dedup.contrib.workers.start.ShardStartMiddleware", START_ORDER),
 )
 
 

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from dedup.contrib.workers.handover import Handover, Link, Note
+from dedup.contrib.workers.partition import Shard
 from dedup.errors import IndexUnavailableError
-from dedup.frontier.handover import Handover, Link, Note
-from dedup.frontier.partition import Shard
 from dedup.index import open_index
 from dedup.index.batching import end
 from dedup.index.redis.delay import Delay

@@ -20,7 +20,7 @@ PACKAGES = (
     "dedup.scrapy",
     "dedup.scrapy.commands",
     "dedup.scrapy.commands.index",
-    "dedup.scrapy.workers",
+    "dedup.contrib.workers",
 )
 #: What else most crawls import, and what else is run in forks.
 MODULES = (

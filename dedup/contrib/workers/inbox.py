@@ -6,12 +6,12 @@ from weakref import WeakSet
 from scrapy import Request
 from scrapy.crawler import Crawler
 
+from dedup.contrib.workers.handover import Delivery, Handover
+from dedup.contrib.workers.journal import Journal
+from dedup.contrib.workers.outbox import Outbox
 from dedup.filter.stats import count
-from dedup.frontier.handover import Delivery, Handover
 from dedup.scrapy.requests.packing import Packing, named
 from dedup.scrapy.signals import logger_for
-from dedup.scrapy.workers.journal import Journal
-from dedup.scrapy.workers.outbox import Outbox
 
 
 class Inbox:

@@ -9,12 +9,12 @@ from scrapy.dupefilters import BaseDupeFilter, RFPDupeFilter
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
+from dedup.contrib.workers.feeds import check_feeds
+from dedup.contrib.workers.handover import Delivery, Note
+from dedup.contrib.workers.journal import Journal
+from dedup.contrib.workers.outbox import Outbox
 from dedup.errors import SettingsError
-from dedup.frontier.handover import Delivery, Note
 from dedup.scrapy.requests.packing import Packing
-from dedup.scrapy.workers.feeds import check_feeds
-from dedup.scrapy.workers.journal import Journal
-from dedup.scrapy.workers.outbox import Outbox
 
 
 class Desk:

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from scrapy.settings import BaseSettings
 
+from dedup.contrib.workers.partition import Shard
 from dedup.errors import SettingsError
-from dedup.frontier.partition import Shard
 from dedup.scrapy.settings import namespace_of, read_setting, shared_address, spelled
 
 

@@ -14,10 +14,19 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
 
+from dedup.contrib.workers.feeds import check_feeds
+from dedup.contrib.workers.gate import Gate
+from dedup.contrib.workers.gauges import gauges
+from dedup.contrib.workers.handover import MOST, Beat, Handover, Link, Note
+from dedup.contrib.workers.inbox import Inbox
+from dedup.contrib.workers.job import Job
+from dedup.contrib.workers.journal import Journal
+from dedup.contrib.workers.options import shard_options
+from dedup.contrib.workers.outbox import Outbox
+from dedup.contrib.workers.partition import Shard
+from dedup.contrib.workers.reminder import Reminder
 from dedup.errors import CrawlGoneError, DedupError, IndexUnavailableError, ShardTakenError
 from dedup.filter import Filter
-from dedup.frontier.handover import MOST, Beat, Handover, Link, Note
-from dedup.frontier.partition import Shard
 from dedup.index.batching import end
 from dedup.printing import many
 from dedup.scrapy import compat
@@ -30,15 +39,6 @@ from dedup.scrapy.requests.visits import OWN
 from dedup.scrapy.settings import asks_for, spelled
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
 from dedup.scrapy.slot import Slot, is_closing
-from dedup.scrapy.workers.feeds import check_feeds
-from dedup.scrapy.workers.gate import Gate
-from dedup.scrapy.workers.gauges import gauges
-from dedup.scrapy.workers.inbox import Inbox
-from dedup.scrapy.workers.job import Job
-from dedup.scrapy.workers.journal import Journal
-from dedup.scrapy.workers.options import shard_options
-from dedup.scrapy.workers.outbox import Outbox
-from dedup.scrapy.workers.reminder import Reminder
 
 if TYPE_CHECKING:
     from prometheus_client import Metric

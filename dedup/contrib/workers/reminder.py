@@ -4,8 +4,8 @@ import time
 
 from scrapy.crawler import Crawler
 
+from dedup.contrib.workers.partition import Shard
 from dedup.errors import IndexInUseError
-from dedup.frontier.partition import Shard
 from dedup.scrapy.signals import logger_for
 
 #: Seconds between two lines.

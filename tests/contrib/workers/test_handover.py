@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
+from dedup.contrib.workers.handover import Beat, Handover, Link, Note
+from dedup.contrib.workers.partition import Shard
 from dedup.errors import IndexMismatchError
-from dedup.frontier.handover import Beat, Handover, Link, Note
-from dedup.frontier.partition import Shard
 from tests.support.redis import Server
 
 #: Link n leads to these; the shard of a link is its rest.

@@ -9,9 +9,9 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.utils.httpobj import urlparse_cached
 
+from dedup.contrib.workers.handover import MOST, Link
+from dedup.contrib.workers.partition import owner
 from dedup.filter.stats import count
-from dedup.frontier.handover import MOST, Link
-from dedup.frontier.partition import owner
 from dedup.scrapy.requests.packing import Packing, named
 from dedup.scrapy.signals import logger_for
 

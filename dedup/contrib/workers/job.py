@@ -4,9 +4,9 @@ from pathlib import Path
 
 from msgspec import Struct, json
 
+from dedup.contrib.workers.handover import Handover, Link
+from dedup.contrib.workers.partition import Shard
 from dedup.errors import SettingsError
-from dedup.frontier.handover import Handover, Link
-from dedup.frontier.partition import Shard
 
 FILE = "dedup.shard"
 

@@ -44,8 +44,8 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from dedup.contrib.workers.partition import Shard
 from dedup.errors import CrawlGoneError, IndexMismatchError, IndexUnavailableError, ShardTakenError
-from dedup.frontier.partition import Shard
 from dedup.index.redis.client import DEADLINE, Server, deadline
 
 #: Links that one beat hands over, and reads of each log, at most.
@@ -115,7 +115,7 @@ class Handover:
         With a ``journal``, a crawl that nobody is in any more goes on, unless it has ended.
         """
         self._server = Server(address)
-        self._script = self._server.script((files("dedup.frontier") / "lua" / "beat.lua").read_bytes())
+        self._script = self._server.script((files("dedup.contrib.workers") / "lua" / "beat.lua").read_bytes())
         self._prefix = f"shingleback:shards:{{{namespace}}}:"
         self._shard = shard
         self._lease = lease

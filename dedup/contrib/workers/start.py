@@ -7,8 +7,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from dedup.contrib.workers.shards import ShardMiddleware
 from dedup.scrapy.compat import accept_spider
-from dedup.scrapy.workers.shards import ShardMiddleware
 
 _T = TypeVar("_T")
 

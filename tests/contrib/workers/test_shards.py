@@ -28,9 +28,13 @@ from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
 from dedup import SettingsError
+from dedup.contrib.workers.handover import Beat, Delivery, Handover, Link, Note
+from dedup.contrib.workers.job import FILE, Job
+from dedup.contrib.workers.options import shard_options
+from dedup.contrib.workers.partition import Shard, owner
+from dedup.contrib.workers.reminder import Reminder
+from dedup.contrib.workers.shards import LEASE, ShardMiddleware
 from dedup.errors import IndexInUseError
-from dedup.frontier.handover import Beat, Delivery, Handover, Link, Note
-from dedup.frontier.partition import Shard, owner
 from dedup.history.changes import changes
 from dedup.history.file import History
 from dedup.index.batching import end
@@ -39,10 +43,6 @@ from dedup.scrapy.requests.methods import callbacks
 from dedup.scrapy.requests.packing import Packing
 from dedup.scrapy.requests.visits import OWN
 from dedup.scrapy.settings import unheard_shard
-from dedup.scrapy.workers.job import FILE, Job
-from dedup.scrapy.workers.options import shard_options
-from dedup.scrapy.workers.reminder import Reminder
-from dedup.scrapy.workers.shards import LEASE, ShardMiddleware
 from tests.support.coroutines import driven
 from tests.support.crawls import Run, Walker, page, words
 from tests.support.processes import scrapy
@@ -800,7 +800,7 @@ def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest
 
 @driven
 async def test_what_is_done_is_noted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedup.scrapy.workers.shards.BEAT", 1000 * LIMIT)
+    monkeypatch.setattr("dedup.contrib.workers.shards.BEAT", 1000 * LIMIT)
     crawler = get_crawler(Spider)
     crawler.spider = spider = Spider("walker")
     shards = ShardMiddleware(crawler, Shard(0, 1), "redis://127.0.0.1:1/0", "n", leaves_rest=True)

@@ -21,12 +21,12 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.dupefilters import RFPDupeFilter
 
+from dedup.contrib.workers.feeds import flush_feeds
+from dedup.contrib.workers.handover import KEY, MOST, Delivery, Note
+from dedup.contrib.workers.outbox import Outbox
 from dedup.filter.stats import count
-from dedup.frontier.handover import KEY, MOST, Delivery, Note
 from dedup.scrapy.requests.packing import Packing, named
 from dedup.scrapy.signals import logger_for
-from dedup.scrapy.workers.feeds import flush_feeds
-from dedup.scrapy.workers.outbox import Outbox
 
 
 @dataclass(slots=True, eq=False)

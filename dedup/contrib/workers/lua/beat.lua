@@ -1,5 +1,5 @@
 -- beat(KEYS = {state, seen}, ARGV = {ask, (shard, member, link)..., (shard, ticket, request, key)...}) -> {word, ...}:
--- see dedup/frontier/handover.py
+-- see dedup/contrib/workers/handover.py
 local state, seen = KEYS[1], KEYS[2]
 local ask = cjson.decode(ARGV[1])
 local clock = redis.call('TIME')

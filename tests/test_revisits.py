@@ -14,9 +14,9 @@ import pytest
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
-from dedup.history import CRAWL
 from dedup.history.file import History
 from dedup.history.validators import Held
+from dedup.index.lifecycle import CRAWL
 from dedup.scrapy.signals import filter_opened
 from tests.support.crawls import Answer, Crawl, Run, Site, Walker, page
 from tests.support.processes import Scrapy

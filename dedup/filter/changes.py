@@ -21,12 +21,12 @@ from dedup.filter.visit import Crawl, Outcome, Visit
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.history.changes import Change
 from dedup.history.file import History, Said, Version, signed
-from dedup.history.texts import Text, name_of
 from dedup.index import Index, Verdict
 from dedup.latest import Latest
 from dedup.page.html import Page
 from dedup.page.urls import host
 from dedup.printing import clock
+from dedup.texts.texts import Text, name_of
 
 logger = logging.getLogger(__name__)
 

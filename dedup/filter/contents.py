@@ -18,15 +18,15 @@ from dedup.fingerprint.chrome import KNOWN
 from dedup.fingerprint.digests import with_data
 from dedup.fingerprint.evidence import Part
 from dedup.fingerprint.shingles import Hashes, containment
-from dedup.history.differences import Edit, small_edits
 from dedup.history.file import Said, signed
-from dedup.history.texts import Runs, Text
 from dedup.index import Index
 from dedup.latest import Latest
 from dedup.page.html import Page
 from dedup.page.tokens import Breaks, Ranges, Tokens, join, without
 from dedup.page.urls import host
 from dedup.page.words import is_url
+from dedup.texts.differences import Edit, small_edits
+from dedup.texts.texts import Runs, Text
 
 #: Chrome counts where fewer tokens than this are outside of it.
 LEAST_VIEW = 8

@@ -15,9 +15,9 @@ from dedup.filter.visit import Answer, Crawl
 from dedup.fingerprint.shingles import Hashes
 from dedup.history.changes import Change
 from dedup.history.file import History, Version
-from dedup.history.texts import Text, name_of
 from dedup.latest import Latest
 from dedup.page.urls import host
+from dedup.texts.texts import Text, name_of
 
 #: No page of a host is called gone if the crawl has met less than this share of its earlier pages.
 LEAST_SEEN = 0.5

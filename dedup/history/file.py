@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from dedup.files import make_private
-from dedup.history import CRAWL, validators
-from dedup.history.texts import SCHEMA, Text, Texts
+from dedup.history import validators
+from dedup.index.lifecycle import CRAWL
+from dedup.texts.texts import SCHEMA, Text, Texts
 
 #: A file may have about this many bytes, and this many pages are written at once.
 MAX_FILE, BATCH = 1_000_000_000, 64

@@ -7,7 +7,7 @@ what is missing there, and the links that were followed from it.  A page is held
 import sqlite3
 from typing import NamedTuple
 
-from dedup.history.texts import name_of
+from dedup.texts.texts import name_of
 
 #: Pages that are written at once.
 BATCH = 64

@@ -15,12 +15,12 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
 from dedup.filter import Visit
-from dedup.history.texts import Text
 from dedup.history.validators import Held
 from dedup.page.heading import address_words, place, shared
 from dedup.page.html import Page
 from dedup.page.ids import strip_session
 from dedup.scrapy.requests.packing import Packing
+from dedup.texts.texts import Text
 
 #: The flag of a response that stands for a page which was not sent.
 FLAG = "not_modified"

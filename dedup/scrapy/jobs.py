@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from scrapy.settings import BaseSettings
 
-from dedup.history import CRAWL
+from dedup.index.lifecycle import CRAWL
 
 FILE = "dedup.run"
 

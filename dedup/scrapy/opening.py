@@ -100,7 +100,7 @@ def _history(options: Options, log: DropLog, run: str) -> "History | None":
     if not (options.crawl.keep_text or options.filter.incremental is True):
         return None
     from dedup.history.file import History
-    from dedup.history.texts import SUFFIX
+    from dedup.texts.texts import SUFFIX
 
     path = options.history or log.beside(SUFFIX)
     if path is None:

@@ -22,7 +22,6 @@ from scrapy.http.request import NO_CALLBACK
 from dedup.filter import Filter, Outcome
 from dedup.filter.contents import content_digest
 from dedup.filter.stats import count
-from dedup.history.texts import name_of
 from dedup.history.validators import Held
 from dedup.latest import Latest
 from dedup.printing import inert
@@ -38,6 +37,7 @@ from dedup.scrapy.requests.visits import asked, page_id
 from dedup.scrapy.settings import may_revisit, read_group
 from dedup.scrapy.slot import Slot
 from dedup.settings import LinkSettings
+from dedup.texts.texts import name_of
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")

@@ -50,7 +50,7 @@ MODULES = (
     "dedup.batch.rows",
     "dedup.droplog.course",
     "dedup.droplog.reader",
-    "dedup.history.texts",
+    "dedup.texts.texts",
     "dedup.index.local.index",
     "dedup.index.redis.clustered",
     "dedup.index.redis.index",

@@ -23,8 +23,8 @@ from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
 from dedup.filter.noise.lines import Line
-from dedup.history.differences import equal_ends
 from dedup.page.ids import is_opaque
+from dedup.texts.differences import equal_ends
 
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
 #: not shown.

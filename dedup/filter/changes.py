@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from dedup.droplog.record import Record
 from dedup.filter.contents import Basis, Contents, content_digest, text_of
+from dedup.filter.listener import Listener
 from dedup.filter.missing import Missing
 from dedup.filter.noise.kinds import IDLE
 from dedup.filter.noise.probe import Probe
@@ -47,11 +48,19 @@ class _Sighting(NamedTuple):
     carried: int = 0
 
 
-class Changes:
+class Changes(Listener):
     """Tells what has changed, for one crawl."""
 
-    def __init__(self, history: History, index: Index, probe: Probe, crawl: Crawl, stats: Stats) -> None:
-        self._history = history
+    asks_at_end = True
+
+    def __init__(self, history: History, *, keeps_pairs: bool = False) -> None:
+        """``keeps_pairs``: the words of near-duplicates are stored, too, for reports."""
+        self.history = self._history = history
+        self._keeps_pairs = keeps_pairs
+
+    def begin(self, index: Index, probe: Probe, crawl: Crawl, stats: Stats) -> None:
+        """The filter is made of these."""
+        history = self._history
         self._probe = probe
         self._stats = stats
         self._contents = contents = Contents(index, probe)
@@ -65,9 +74,11 @@ class Changes:
         self._told = Latest[str, None](REMEMBERED)  # URLs whose change is counted
         self._is_whole = False
 
-    async def see(self, visit: Visit, outcome: Outcome, *, incremental: bool) -> Outcome:
+    async def judged(self, visit: Visit, outcome: Outcome, *, incremental: bool) -> Outcome:
         """Returns the same with what has become of a page, and if ``incremental``, whether an earlier crawl has handed it over
         unchanged, for equal data of its request."""
+        if self._keeps_pairs and outcome.record is not None and outcome.page is not None:
+            self._keep_pair(outcome.record, outcome.page)
         change, is_handed = None, False
         if visit.page_id in self._pending:
             return outcome  # it is met once more before it is handed over
@@ -107,7 +118,7 @@ class Changes:
             self._history.forget(url)  # it was met after all
             last = self._history.last(url)
         if verdict.reason == "partial":
-            self.note_asked(url, is_read=False)
+            self.asked(url, is_read=False)
         if verdict.status not in {"new", "same"} and verdict.reason not in {"short", "index"}:
             if last is not None and last.is_here:
                 self._history.meet(last, handed=False)
@@ -163,17 +174,17 @@ class Changes:
         else:
             self._history.meet(met.version, handed=True, carried=met.carried)
 
-    def keep_pair(self, record: Record, page: Page) -> None:
+    def _keep_pair(self, record: Record, page: Page) -> None:
         """Stores the words of a near-duplicate; those of the page that it duplicates are stored with its version."""
         with self._bearing():
             self._history.pair(record["url"], record["simhash"], text_of(page))
             self._history.pair(record["duplicate_of"], record["duplicate_of_simhash"], None)
 
-    def note_asked(self, url: str, *, is_read: bool) -> None:
+    def asked(self, url: str, *, is_read: bool) -> None:
         """A page was asked for, and not judged, or the spider has not read all of it."""
         self._missing.asked[name_of(url)] = is_read
 
-    def spare(self, url: str) -> None:
+    def spared(self, url: str) -> None:
         """A page was not fetched, since it is another URL of one that was."""
         with self._bearing():
             if (last := self._history.last(name_of(url))) is not None and last.is_here:
@@ -193,7 +204,7 @@ class Changes:
             if (met := self._pending.pop(page_id, None)) and (last := self._history.last(met.url)):
                 self._history.meet(last, handed=False)
 
-    def forget(self, page_id: str) -> None:
+    def undone(self, page_id: str) -> None:
         """Forgets that a page was handed over: it was not processed after all."""
         with self._bearing():
             if url := self._handed.pop(page_id, None):

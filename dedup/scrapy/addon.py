@@ -33,7 +33,6 @@ COMPONENTS = (
     ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ConfirmMiddleware", SPIDER_ORDER),
     ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ArrivalMiddleware", ARRIVAL_ORDER),
     ("EXTENSIONS", "dedup.scrapy.extensions.Timeline", 0),
-    ("EXTENSIONS", "dedup.scrapy.extensions.KeepText", 0),
     ("EXTENSIONS", "dedup.scrapy.log.progress.Progress", 0),
 )
 #: Those of some crawls alone; in others, what they need is not loaded.

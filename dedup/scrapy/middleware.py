@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Container, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
 from scrapy import Request, Spider
@@ -35,13 +35,11 @@ from dedup.scrapy.requests.bounds import Bounds
 from dedup.scrapy.requests.callbacks import callback_of
 from dedup.scrapy.requests.sending import at_sending, past_cache
 from dedup.scrapy.requests.visits import DROPPED, OWN, TAB, found_on, page_id, reason_to_skip, visit
-from dedup.scrapy.settings import may_revisit, unheard_shard
+from dedup.scrapy.revisiting import Revisits, revisits_of
+from dedup.scrapy.settings import unheard_shard
 from dedup.scrapy.signals import change_found, filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.slot import Slot
 from dedup.settings import CrawlSettings
-
-if TYPE_CHECKING:  # few crawls revisit pages
-    from dedup.scrapy.revisits import RevisitMiddleware
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +62,7 @@ class NearDuplicateMiddleware(Component):
         self.filter: Filter | None = None  # while the spider is open
         self.settings = CrawlSettings()
         self._scheduled: Container[Request] = ()
-        self._revisits: RevisitMiddleware | None = None
+        self._revisits = Revisits()
         self._kept: dict[Request, str] = {}  # page ids of those that the engine is not yet done with
         self._dropped = Latest[str, None](MAX_DROPPED)  # page ids that an errback was told of
         self._logger = logger_for(crawler, __name__)
@@ -96,12 +94,8 @@ class NearDuplicateMiddleware(Component):
                 at_sending(self.crawler, past_cache)
             if self.settings.no_vary_search:
                 at_sending(self.crawler, self._send)
-            if may_revisit(self.crawler.settings):
-                from dedup.scrapy import revisits
-
-                self._revisits = self.crawler.get_spider_middleware(revisits.RevisitMiddleware)
-            if self._revisits:
-                self._revisits.begin(self.filter, carried)
+            self._revisits = revisits_of(self.crawler)
+            self._revisits.begin(self.filter, carried)
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if not isinstance(error, DedupError):
                 error = DedupError(f"the filter can't start: {type(error).__name__}: {inert(str(error))}")
@@ -163,7 +157,7 @@ class NearDuplicateMiddleware(Component):
         if self.filter is None:
             return response
         revisits = self._revisits
-        known = revisits.unmodified(request, response) if revisits else None
+        known = revisits.unmodified(request, response)
         if known is not None:
             response = known.response
         why = reason_to_skip(request, response, self.settings.types)
@@ -171,7 +165,7 @@ class NearDuplicateMiddleware(Component):
             why = "inline"
         if why is None and self._is_sent_again(request):
             why = "sent_again"
-        if why is not None and revisits and known:
+        if why is not None and known:
             return revisits.whole(request)
         if why is not None:
             count(self.crawler.stats, "skipped", why)
@@ -181,7 +175,7 @@ class NearDuplicateMiddleware(Component):
             return response
         page = self._visit(request, response)
         outcome = await self.filter.judge(page if known is None else known.seen(page))
-        if revisits and known and not revisits.suffices(request, outcome):
+        if known and not revisits.suffices(request, outcome):
             await self.filter.failed(page.page_id)
             if outcome.record is not None:
                 self.filter.take_back(outcome.record)
@@ -229,7 +223,7 @@ class NearDuplicateMiddleware(Component):
         output = self.crawler.get_spider_middleware(ConfirmMiddleware)
         is_handed_over = output is not None and output.take(page_id)
         if self.filter.is_open(page_id):
-            if is_handed_over and self._revisits:
+            if is_handed_over:
                 self._revisits.keep(request)
             self._do(self.filter.handed_over(page_id) if is_handed_over else self.filter.failed(page_id))
 

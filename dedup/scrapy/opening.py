@@ -1,18 +1,18 @@
-"""Opens the filter of a crawl: its index, its drop log and the history of the site."""
+"""Opens the filter of a crawl: its index, its drop log, and what tells how the site has changed."""
 
 import logging
-import sqlite3
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
 
 from dedup.compiled import fast
 from dedup.droplog.log import DropLog
 from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.filter import Filter
+from dedup.filter.listener import Listener
 from dedup.printing import many
 from dedup.scrapy.crew import crew_of
 from dedup.scrapy.engine import Engine
@@ -26,12 +26,10 @@ from dedup.scrapy.settings import (
     read_settings,
     spelled,
 )
+from dedup.texts.texts import SUFFIX
 
-if TYPE_CHECKING:
-    from dedup.history.file import History
-
-logger = logging.getLogger(__name__)
-
+#: What makes the listener of a crawl that keeps texts; it is loaded by its name, since few crawls do.
+CHANGES = "dedup.filter.opening.open_changes"
 _FATES = {"drop": "dropped", "nofollow": "kept, but their links not followed", "mark": "kept"}
 
 
@@ -91,24 +89,14 @@ async def _open(
     )
     carried = Carried(crawler.stats, options.crawl.ignore_carried)
     crawl = Engine(crawler, index.detector, options.crawl.types, carried, crew_of(crawler))
-    history = _history(options, log, index.run)
-    return Filter(index, log, stats=crawler.stats, crawl=crawl, history=history, **vars(options.filter))
+    listener = _listener(options, log, index.run)
+    return Filter(index, log, stats=crawler.stats, crawl=crawl, listener=listener, **vars(options.filter))
 
 
-def _history(options: Options, log: DropLog, run: str) -> "History | None":
-    """Returns the history of the site; None if none is kept, or if it can't be opened."""
-    if not (options.crawl.keep_text or options.filter.incremental is True):
-        return None
-    from dedup.history.file import History
-    from dedup.texts.texts import SUFFIX
-
+def _listener(options: Options, log: DropLog, run: str) -> Listener | None:
+    """Returns what tells how the site has changed, if that is asked for."""
     path = options.history or log.beside(SUFFIX)
-    if path is None:
+    if path is None or not (options.crawl.keep_text or options.filter.incremental is True):
         return None
-    try:
-        history = History(path)
-        history.begin(run)
-    except (sqlite3.Error, OSError) as error:
-        logger.warning("Texts of pages are not kept: %s can't be used: %s", path, error)
-        return None
-    return history
+    listener: Listener | None = load_object(CHANGES)(path, run, keeps_pairs=options.crawl.keep_text)
+    return listener

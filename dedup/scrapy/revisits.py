@@ -20,6 +20,7 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
 from dedup.filter import Filter, Outcome
+from dedup.filter.changes import Changes
 from dedup.filter.contents import content_digest
 from dedup.filter.stats import count
 from dedup.history.validators import Held
@@ -34,6 +35,7 @@ from dedup.scrapy.requests.carried import Carried
 from dedup.scrapy.requests.packing import Packing
 from dedup.scrapy.requests.sending import at_sending
 from dedup.scrapy.requests.visits import asked, page_id
+from dedup.scrapy.revisiting import Revisits
 from dedup.scrapy.settings import may_revisit, read_group
 from dedup.scrapy.slot import Slot
 from dedup.settings import LinkSettings
@@ -54,7 +56,7 @@ class _Download(NamedTuple):
     size: int
 
 
-class RevisitMiddleware(Component):
+class RevisitMiddleware(Component, Revisits):
     """Sends conditional requests; as a spider middleware, it notes the requests that callbacks make of pages."""
 
     def __init__(self, crawler: Crawler) -> None:
@@ -76,9 +78,9 @@ class RevisitMiddleware(Component):
         is_cached = crawler.get_downloader_middleware(HttpCacheMiddleware) is not None
         # The links of a near-duplicate are read from the page itself.
         is_harvested = read_group(crawler.settings, LinkSettings).follow != "never"
-        if filter.history is None or maker is None or is_cached or is_harvested:
+        if not isinstance(filter.listener, Changes) or maker is None or is_cached or is_harvested:
             return
-        self._filter, self._history = filter, filter.history
+        self._filter, self._history = filter, filter.listener.history
         self._carried, self._maker = carried, maker
         self._packing = Packing(spider)
         handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")

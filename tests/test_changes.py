@@ -13,10 +13,11 @@ from typing import Any, cast
 
 import pytest
 
-from dedup.filter.contents import Contents
+from dedup.contrib.changes.changes import changes, unseen
+from dedup.contrib.changes.contents import Contents
+from dedup.contrib.changes.file import History
+from dedup.filter.change import WORDS, Said
 from dedup.filter.noise import Noise
-from dedup.history.changes import WORDS, changes, unseen
-from dedup.history.file import History, Said
 from dedup.scrapy.signals import change_found
 from tests.support.changing import Shop
 from tests.support.crawls import Answer, Crawl, Run, Site, Walker, html, listening, page, words
@@ -346,7 +347,7 @@ class Twice(Walker):
 def test_a_page_that_a_crawl_meets_twice_is_told_once(
     visits: Visits, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:
-    monkeypatch.setattr("dedup.history.file.BATCH", batch)
+    monkeypatch.setattr("dedup.contrib.changes.file.BATCH", batch)
     visited = count()
     front = page("home", "/", "/x")
 

@@ -117,16 +117,14 @@ process.start()
     [plain] = loaded(project, crawl)
     assert "dedup.filter.filter" in plain
     rooms = {
-        "history.file",
         "links",
-        "filter.changes",
         "fingerprint.methods.minhash",
         "fingerprint.methods.supershingle",
         "index.survey",
-        "scrapy.revisits",
         "scrapy.links.middleware",
     }
     assert not plain & {f"dedup.{room}" for room in rooms}
+    assert not [module for module in plain if module.startswith("dedup.contrib")]
     assert not {"itemadapter", "redis"} & libraries(plain)
     assert "difflib" not in plain
 

@@ -14,8 +14,8 @@ import pytest
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
-from dedup.history.file import History
-from dedup.history.validators import Held
+from dedup.contrib.changes.file import History
+from dedup.contrib.changes.validators import Held
 from dedup.index.lifecycle import CRAWL
 from dedup.scrapy.signals import filter_opened
 from tests.support.crawls import Answer, Crawl, Run, Site, Walker, page

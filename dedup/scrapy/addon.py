@@ -37,7 +37,7 @@ COMPONENTS = (
 )
 #: Those of some crawls alone; in others, what they need is not loaded.
 LINKS = ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.links.middleware.LinksMiddleware", LINKS_ORDER)
-REVISITS = ("SPIDER_MIDDLEWARES", "dedup.scrapy.revisits.RevisitMiddleware", REVISIT_ORDER)
+REVISITS = ("SPIDER_MIDDLEWARES", "dedup.contrib.changes.revisits.RevisitMiddleware", REVISIT_ORDER)
 #: Those of the workers of a crawl.
 SHARD_COMPONENTS = (
     ("DOWNLOADER_MIDDLEWARES", "dedup.contrib.workers.shards.ShardMiddleware", DOOR_ORDER),

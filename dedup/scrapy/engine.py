@@ -29,7 +29,7 @@ from dedup.scrapy.slot import is_closing
 from dedup.settings import Types
 
 if TYPE_CHECKING:
-    from dedup.history.changes import Change
+    from dedup.filter.change import Change
 
 logger = logging.getLogger(__name__)
 

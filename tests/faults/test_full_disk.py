@@ -21,9 +21,9 @@ from typing import Any, Literal
 
 import pytest
 
+from dedup.contrib.changes.file import History
+from dedup.contrib.changes.validators import Held
 from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError
-from dedup.history.file import History
-from dedup.history.validators import Held
 from dedup.index import Index, batching
 from dedup.texts.texts import Text
 from tests.support.coroutines import driven

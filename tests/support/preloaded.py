@@ -20,6 +20,9 @@ PACKAGES = (
     "dedup.scrapy",
     "dedup.scrapy.commands",
     "dedup.scrapy.commands.index",
+    "dedup.scrapy.log",
+    "dedup.scrapy.requests",
+    "dedup.contrib.changes",
     "dedup.contrib.workers",
 )
 #: What else most crawls import, and what else is run in forks.
@@ -54,8 +57,7 @@ MODULES = (
     "dedup.index.local.index",
     "dedup.index.redis.clustered",
     "dedup.index.redis.index",
-    "dedup.report.changes",
-    "dedup.scrapy.commands.changes.run",
+    "dedup.contrib.changes.commands.run",
     "dedup.scrapy.commands.compare.run",
     "dedup.contrib.archives.commands.run",
     "dedup.scrapy.commands.duplicates.run",

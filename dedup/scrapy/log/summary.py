@@ -144,7 +144,7 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
             f"; {many(parked, 'link')} {_were(parked)} not followed" if parked else ""
         )
     if since := stats.get("dedup/changes/since"):
-        from dedup.history.changes import WORDS  # few crawls keep a history
+        from dedup.filter.change import WORDS  # few crawls keep a history
 
         told = ", ".join(f"{count(f'changes/{word}'):,} {word}" for word in WORDS)
         unseen = f", {count('changes/not_seen'):,} not seen" if count("changes/not_seen") else ""

@@ -28,6 +28,8 @@ from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
 from dedup import SettingsError
+from dedup.contrib.changes.changes import changes
+from dedup.contrib.changes.file import History
 from dedup.contrib.workers.handover import Beat, Delivery, Handover, Link, Note
 from dedup.contrib.workers.job import FILE, Job
 from dedup.contrib.workers.options import shard_options
@@ -35,8 +37,6 @@ from dedup.contrib.workers.partition import Shard, owner
 from dedup.contrib.workers.reminder import Reminder
 from dedup.contrib.workers.shards import LEASE, ShardMiddleware
 from dedup.errors import IndexInUseError
-from dedup.history.changes import changes
-from dedup.history.file import History
 from dedup.index.batching import end
 from dedup.scrapy.places import history_of
 from dedup.scrapy.requests.methods import callbacks

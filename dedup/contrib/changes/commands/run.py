@@ -12,12 +12,13 @@ from typing import Any
 
 from scrapy.settings import Settings
 
+from dedup.contrib.changes.changes import changes, unseen
+from dedup.contrib.changes.file import Crawl, History
+from dedup.contrib.changes.report import changes_report
 from dedup.droplog.record import moment
 from dedup.errors import IndexCorruptError, IndexUnavailableError, SettingsError
-from dedup.history.changes import WORDS, Change, changes, unseen
-from dedup.history.file import Crawl, History
+from dedup.filter.change import WORDS, Change
 from dedup.printing import clock, inert, many, printable
-from dedup.report.changes import changes_report
 from dedup.report.file import write_report
 from dedup.scrapy.commands.index.access import spider_meant
 from dedup.scrapy.settings import read_settings

@@ -19,16 +19,24 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
+from dedup.contrib.changes.conditions import (
+    Terms,
+    conditions,
+    digest_of,
+    is_conditional,
+    is_of,
+    maker_of,
+    said,
+)
+from dedup.contrib.changes.contents import content_digest
+from dedup.contrib.changes.holding import Revisit, pack_link, pack_links, revisit
+from dedup.contrib.changes.listener import Changes
+from dedup.contrib.changes.validators import Held
 from dedup.filter import Filter, Outcome
-from dedup.filter.changes import Changes
-from dedup.filter.contents import content_digest
 from dedup.filter.stats import count
-from dedup.history.validators import Held
 from dedup.latest import Latest
 from dedup.printing import inert
 from dedup.scrapy.component import Component
-from dedup.scrapy.conditions import Terms, conditions, digest_of, is_conditional, is_of, maker_of, said
-from dedup.scrapy.holding import Revisit, pack_link, pack_links, revisit
 from dedup.scrapy.judgement import hide, outcome_of
 from dedup.scrapy.requests.bounds import bound
 from dedup.scrapy.requests.carried import Carried

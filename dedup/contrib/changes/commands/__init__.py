@@ -47,6 +47,6 @@ class Command(base.Command):
         """Shows the changes."""
         if args or opts.keep < 0:
             raise UsageError("usage: scrapy changes [options]; N is a number from 1 on")
-        from dedup.scrapy.commands.changes.run import run
+        from dedup.contrib.changes.commands.run import run
 
         return run(opts, settings)

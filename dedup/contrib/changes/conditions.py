@@ -12,7 +12,7 @@ from typing import NamedTuple
 from scrapy import Request, Spider
 from scrapy.http import Response
 
-from dedup.history.validators import Held
+from dedup.contrib.changes.validators import Held
 from dedup.scrapy.requests.digests import digest
 
 #: Characters of the longest header that is sent back.

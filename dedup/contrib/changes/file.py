@@ -16,8 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from dedup.contrib.changes import validators
 from dedup.files import make_private
-from dedup.history import validators
+from dedup.filter.change import Said
 from dedup.index.lifecycle import CRAWL
 from dedup.texts.texts import SCHEMA, Text, Texts
 
@@ -62,15 +63,6 @@ SELECT min(number), min(run), min(began), max(ended), coalesce(min(whole) FILTER
 FROM crawls GROUP BY substr(run, 1, ?1) ORDER BY 1
 """
 _MEET = "UPDATE versions SET last = ?, handed = coalesce(?, handed), carried = coalesce(?, carried) WHERE page = ? AND first = ?"
-
-
-class Said(NamedTuple):
-    """One place at which a page says something else."""
-
-    old: str  #: the words of before, which may be none
-    new: str
-    before: str = ""  #: the words around
-    after: str = ""
 
 
 class Version(NamedTuple):

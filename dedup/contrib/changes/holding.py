@@ -14,8 +14,8 @@ from msgspec import Struct
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
+from dedup.contrib.changes.validators import Held
 from dedup.filter import Visit
-from dedup.history.validators import Held
 from dedup.page.heading import address_words, place, shared
 from dedup.page.html import Page
 from dedup.page.ids import strip_session

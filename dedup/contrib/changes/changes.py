@@ -2,23 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
 
-from dedup.history.file import Crawl, History, Said, Version
-
-#: What can be said of a page, in the order in which it is shown.
-WORDS = ("new", "changed", "moved", "hidden", "gone")
-
-
-class Change(NamedTuple):
-    """What has become of a page since an earlier crawl."""
-
-    word: str  #: one of `WORDS`
-    url: str
-    edits: Sequence[Said] = ()  #: of a changed page: the old words and the new ones, place by place
-    other: str = ""  #: where it was before it moved
-    is_redirected: bool = False  #: true if it moved, and its old address leads to the new one
-    crawl: int = 0  #: the number of the crawl that has found it; 0: the one under way
+from dedup.contrib.changes.file import Crawl, History, Version
+from dedup.filter.change import Change
 
 
 def changes(history: History, since: int) -> Iterator[Change]:
@@ -26,6 +12,7 @@ def changes(history: History, since: int) -> Iterator[Change]:
 
     >>> import tempfile
     >>> from pathlib import Path
+    >>> from dedup.filter.change import Said
     >>> with tempfile.TemporaryDirectory() as folder, History(Path(folder, "x")) as history:
     ...     for run, digest in enumerate((7, 8)):
     ...         history.begin(str(run))

@@ -1,7 +1,7 @@
 """What has become of the pages that earlier crawls have met: new, changed, moved, hidden, gone, or not seen.
 
-A page has changed if anything of its own differs, outside marked chrome (`dedup.filter.contents`).  What is not certain
-counts as a change.  `dedup.filter.missing` tells what became of pages that are not met.
+A page has changed if anything of its own differs, outside marked chrome (`dedup.contrib.changes.contents`).  What is not certain
+counts as a change.  `dedup.contrib.changes.missing` tells what became of pages that are not met.
 """
 
 import logging
@@ -11,17 +11,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
+from dedup.contrib.changes.contents import Basis, Contents, content_digest, text_of
+from dedup.contrib.changes.file import History, Version, signed
+from dedup.contrib.changes.missing import Missing
 from dedup.droplog.record import Record
-from dedup.filter.contents import Basis, Contents, content_digest, text_of
+from dedup.filter.change import Change, Said
 from dedup.filter.listener import Listener
-from dedup.filter.missing import Missing
 from dedup.filter.noise.kinds import IDLE
 from dedup.filter.noise.probe import Probe
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Outcome, Visit
 from dedup.fingerprint.fingerprint import Fingerprint
-from dedup.history.changes import Change
-from dedup.history.file import History, Said, Version, signed
 from dedup.index import Index, Verdict
 from dedup.latest import Latest
 from dedup.page.html import Page

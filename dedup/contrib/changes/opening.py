@@ -4,8 +4,8 @@ import logging
 import sqlite3
 from pathlib import Path
 
-from dedup.filter.changes import Changes
-from dedup.history.file import History
+from dedup.contrib.changes.file import History
+from dedup.contrib.changes.listener import Changes
 
 logger = logging.getLogger(__name__)
 

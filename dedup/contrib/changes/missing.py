@@ -9,12 +9,12 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
-from dedup.filter.contents import Contents, share, text_of
+from dedup.contrib.changes.contents import Contents, share, text_of
+from dedup.contrib.changes.file import History, Version
+from dedup.filter.change import Change
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Answer, Crawl
 from dedup.fingerprint.shingles import Hashes
-from dedup.history.changes import Change
-from dedup.history.file import History, Version
 from dedup.latest import Latest
 from dedup.page.urls import host
 from dedup.texts.texts import Text, name_of

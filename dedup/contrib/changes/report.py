@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from dedup.history.changes import Change
-from dedup.history.file import Crawl
+from dedup.contrib.changes.file import Crawl
+from dedup.filter.change import Change
 from dedup.report.file import assembled
 
 #: The most changes of a word that are listed.
@@ -33,7 +33,9 @@ def changes_report(
         "counts": counts,
         "lists": lists,
     }
-    return assembled("changes.html", ["report.css", "changes.css"], ["changes.js"], data)
+    return assembled(
+        "changes.html", ["report.css", "changes.css"], ["changes.js"], data, package="dedup.contrib.changes"
+    )
 
 
 def _time(crawl: Crawl) -> str:

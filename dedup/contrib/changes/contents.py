@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
+from dedup.contrib.changes.file import signed
+from dedup.filter.change import Said
 from dedup.filter.noise.probe import Probe
 from dedup.filter.noise.words import WordGaps, with_breaks
 from dedup.fingerprint.chrome import KNOWN
 from dedup.fingerprint.digests import with_data
 from dedup.fingerprint.evidence import Part
 from dedup.fingerprint.shingles import Hashes, containment
-from dedup.history.file import Said, signed
 from dedup.index import Index
 from dedup.latest import Latest
 from dedup.page.html import Page

@@ -19,7 +19,7 @@ from dedup.errors import SettingsError
 from dedup.index.verdict import Status
 from dedup.page.urls import host
 from dedup.scrapy.component import Component
-from dedup.scrapy.crew import crew_of
+from dedup.scrapy.crawl.crew import crew_of
 from dedup.scrapy.judgement import outcome_of
 from dedup.scrapy.signals import refuse
 from dedup.settings import Action

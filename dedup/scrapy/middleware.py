@@ -23,22 +23,22 @@ from dedup.printing import inert
 from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component, is_tried_out
 from dedup.scrapy.confirm import ConfirmMiddleware
-from dedup.scrapy.crew import crew_of
-from dedup.scrapy.engine import Engine
-from dedup.scrapy.jobs import begin_run, leave_run
+from dedup.scrapy.crawl.crew import crew_of
+from dedup.scrapy.crawl.engine import Engine
+from dedup.scrapy.crawl.jobs import begin_run, leave_run
+from dedup.scrapy.crawl.opening import open_filter
+from dedup.scrapy.crawl.revisiting import Revisits, revisits_of
+from dedup.scrapy.crawl.slot import Slot
 from dedup.scrapy.judgement import FLAG, NearDuplicate, Parked, outcome_of, remember
 from dedup.scrapy.log.lines import Lines
 from dedup.scrapy.log.summary import LOGGER as SUMMARY
 from dedup.scrapy.log.summary import summary
-from dedup.scrapy.opening import open_filter
 from dedup.scrapy.requests.bounds import Bounds
 from dedup.scrapy.requests.callbacks import callback_of
 from dedup.scrapy.requests.sending import at_sending, past_cache
 from dedup.scrapy.requests.visits import DROPPED, OWN, TAB, found_on, page_id, reason_to_skip, visit
-from dedup.scrapy.revisiting import Revisits, revisits_of
 from dedup.scrapy.settings import unheard_shard
 from dedup.scrapy.signals import change_found, filter_opened, logger_for, near_duplicate, refuse
-from dedup.scrapy.slot import Slot
 from dedup.settings import CrawlSettings
 
 logger = logging.getLogger(__name__)

@@ -20,6 +20,7 @@ PACKAGES = (
     "dedup.scrapy",
     "dedup.scrapy.commands",
     "dedup.scrapy.commands.index",
+    "dedup.scrapy.crawl",
     "dedup.scrapy.log",
     "dedup.scrapy.requests",
     "dedup.contrib.changes",

@@ -37,15 +37,15 @@ from dedup.filter.stats import count
 from dedup.latest import Latest
 from dedup.printing import inert
 from dedup.scrapy.component import Component
+from dedup.scrapy.crawl.revisiting import Revisits
+from dedup.scrapy.crawl.slot import Slot
 from dedup.scrapy.judgement import hide, outcome_of
 from dedup.scrapy.requests.bounds import bound
 from dedup.scrapy.requests.carried import Carried
 from dedup.scrapy.requests.packing import Packing
 from dedup.scrapy.requests.sending import at_sending
 from dedup.scrapy.requests.visits import asked, page_id
-from dedup.scrapy.revisiting import Revisits
 from dedup.scrapy.settings import may_revisit, read_group
-from dedup.scrapy.slot import Slot
 from dedup.settings import LinkSettings
 from dedup.texts.texts import name_of
 

@@ -10,8 +10,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from dedup.scrapy.crawl.slot import is_closing
 from dedup.scrapy.requests.sending import at_sending, give_back
-from dedup.scrapy.slot import is_closing
 
 #: Seconds between two looks whether it is open.
 LOOK = 0.1

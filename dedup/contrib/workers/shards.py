@@ -31,14 +31,14 @@ from dedup.index.batching import end
 from dedup.printing import many
 from dedup.scrapy import compat
 from dedup.scrapy.component import is_tried_out
-from dedup.scrapy.crew import Crew
+from dedup.scrapy.crawl.crew import Crew
+from dedup.scrapy.crawl.slot import Slot, is_closing
 from dedup.scrapy.judgement import Parked
 from dedup.scrapy.log.progress import FIGURES, progress
 from dedup.scrapy.requests.packing import Packing, leave_slot, named
 from dedup.scrapy.requests.visits import OWN
 from dedup.scrapy.settings import asks_for, spelled
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
-from dedup.scrapy.slot import Slot, is_closing
 
 if TYPE_CHECKING:
     from prometheus_client import Metric

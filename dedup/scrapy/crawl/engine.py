@@ -18,14 +18,14 @@ from dedup.page.html import Page
 from dedup.page.shell import may_be_shell
 from dedup.printing import inert
 from dedup.scrapy import compat
-from dedup.scrapy.crew import Crew
+from dedup.scrapy.crawl.crew import Crew
+from dedup.scrapy.crawl.slot import is_closing
 from dedup.scrapy.judgement import hide
 from dedup.scrapy.requests.bounds import bound
 from dedup.scrapy.requests.carried import Carried
 from dedup.scrapy.requests.manner import Manner, asking, manner_of
 from dedup.scrapy.requests.visits import DROPPED, OWN, TAB, is_judged, read_response
 from dedup.scrapy.signals import change_found, filter_failed
-from dedup.scrapy.slot import is_closing
 from dedup.settings import Types
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.filter import Filter
 from dedup.filter.listener import Listener
 from dedup.printing import many
-from dedup.scrapy.crew import crew_of
-from dedup.scrapy.engine import Engine
-from dedup.scrapy.jobs import left_run, new_run
+from dedup.scrapy.crawl.crew import crew_of
+from dedup.scrapy.crawl.engine import Engine
+from dedup.scrapy.crawl.jobs import left_run, new_run
 from dedup.scrapy.requests.carried import Carried
 from dedup.scrapy.settings import (
     Options,

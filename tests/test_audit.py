@@ -4,7 +4,7 @@ import pytest
 
 from dedup import Detector, open_index
 from dedup.filter import Counts
-from dedup.filter.audit import Audit
+from dedup.filter.watch.audit import Audit
 from dedup.page.html import Page
 from tests.support.coroutines import driven
 

@@ -155,13 +155,20 @@ def test_help_names_every_verb_and_option() -> None:
     assert all(option in text for option in ("--pages", "--run", "--older-than", "--dry-run", "Exit Status"))
 
 
-@pytest.mark.parametrize("name", ["changes", "compare", "dedup", "duplicates", "evaluate", "index"])
-def test_no_line_of_help_looks_like_a_heading(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "module",
+    [
+        "contrib.archives.commands",
+        "contrib.changes.commands",
+        *(f"scrapy.commands.{name}" for name in ("compare", "duplicates", "evaluate", "index")),
+    ],
+)
+def test_no_line_of_help_looks_like_a_heading(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = set[tuple[str, ...]]()
     for columns in range(60, 130, 3):
         monkeypatch.setenv("COLUMNS", str(columns))
         parser = argparse.ArgumentParser(formatter_class=ScrapyHelpFormatter)
-        command = import_module(f"dedup.scrapy.commands.{name}").Command()
+        command = import_module(f"dedup.{module}").Command()
         command.settings = Settings()
         command.add_options(parser)
         lines = parser.format_help().splitlines()

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from dedup.history import CRAWL
 from dedup.index import Entry, Index, open_index
-from dedup.index.lifecycle import State
+from dedup.index.lifecycle import CRAWL, State
 from dedup.index.redis.scripts import VERBS
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of

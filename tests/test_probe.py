@@ -21,8 +21,8 @@ from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
 from dedup.page.html import Page
 from dedup.page.read import read
-from dedup.scrapy.manner import Manner, asking, manner_of
-from dedup.scrapy.visits import OWN
+from dedup.scrapy.requests.manner import Manner, asking, manner_of
+from dedup.scrapy.requests.visits import OWN
 from tests.support import slow
 from tests.support.coroutines import driven
 from tests.support.foreign import gather, serving
@@ -754,7 +754,7 @@ def test_an_answer_that_is_held_back_holds_no_other_page_up_for_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The site answers each address once; later requests of it are let go when the crawl has ended."""
-    monkeypatch.setattr("dedup.scrapy.manner.PATIENCE", 1.0)
+    monkeypatch.setattr("dedup.scrapy.requests.manner.PATIENCE", 1.0)
     asked, has_ended = Counter[str](), threading.Event()
 
     def entries(site: Served) -> type[scrapy.Spider]:

@@ -29,7 +29,7 @@ MODULES = sorted(
 #: Modules for users of another package, with which alone they can be imported: `make companions` tests the first.
 ELSEWHERE = {
     "dedup.scrapy.monitors": "spidermon",
-    **{module: "pyspark" for module in MODULES if module.startswith("dedup.spark")},
+    **{module: "pyspark" for module in MODULES if module.startswith("dedup.contrib.spark")},
 }
 
 

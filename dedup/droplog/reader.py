@@ -18,7 +18,7 @@ from dedup.droplog import course
 from dedup.droplog.log import fill
 from dedup.droplog.record import Record, parse
 from dedup.errors import SettingsError
-from dedup.history import texts
+from dedup.texts import texts
 
 #: Finds the logs that there are by now.
 Find = Callable[[], Iterable[Path]]

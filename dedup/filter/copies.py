@@ -6,21 +6,21 @@ from dataclasses import replace
 
 from dedup.droplog.log import DropLog, as_line
 from dedup.droplog.record import Record
-from dedup.filter.alarm import Alarm
-from dedup.filter.audit import Audit
 from dedup.filter.bodies import Content
-from dedup.filter.canonical import Canonicals
 from dedup.filter.claims import Claimant
 from dedup.filter.counting import LINKS, counts_of
-from dedup.filter.depths import Depths
-from dedup.filter.doubts import Watch
-from dedup.filter.drop import Drop
-from dedup.filter.pairs import Pairs
 from dedup.filter.recording import make_record
 from dedup.filter.soft_404 import RULE as SOFT_404
 from dedup.filter.stats import Stats, count
-from dedup.filter.unreached import Unreached
 from dedup.filter.visit import Crawl, Outcome, Visit
+from dedup.filter.watch.alarm import Alarm
+from dedup.filter.watch.audit import Audit
+from dedup.filter.watch.canonical import Canonicals
+from dedup.filter.watch.depths import Depths
+from dedup.filter.watch.doubts import Watch
+from dedup.filter.watch.drop import Drop
+from dedup.filter.watch.pairs import Pairs
+from dedup.filter.watch.unreached import Unreached
 from dedup.index import Index, Verdict
 from dedup.printing import inert
 from dedup.settings import Action, FilterSettings

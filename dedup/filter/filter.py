@@ -9,33 +9,30 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record, now
-from dedup.filter.barren import Barren
 from dedup.filter.carried import Cargoes
 from dedup.filter.claims import Claimant
 from dedup.filter.copies import Copies
 from dedup.filter.counting import counts_of
-from dedup.filter.doubts import Watch
 from dedup.filter.ending import Ending
+from dedup.filter.listener import Listener
 from dedup.filter.noise.probe import Probe
 from dedup.filter.reading import Reading
-from dedup.filter.retries import Retries
 from dedup.filter.soft_404 import Soft404s
 from dedup.filter.stats import Counts, Stats, count, spend
-from dedup.filter.traps import Traps
-from dedup.filter.unreached import Unreached
 from dedup.filter.variants import Variants
 from dedup.filter.visit import Crawl, Outcome, Visit
+from dedup.filter.watch.barren import Barren
+from dedup.filter.watch.doubts import Watch
+from dedup.filter.watch.retries import Retries
+from dedup.filter.watch.traps import Traps
+from dedup.filter.watch.unreached import Unreached
 from dedup.index import Index, Verdict
-from dedup.page.html import Page
 from dedup.page.siblings import one_address
 from dedup.settings import Action, FilterSettings
-
-if TYPE_CHECKING:  # few crawls keep a history
-    from dedup.history.file import History
 
 
 class Filter:
@@ -48,28 +45,25 @@ class Filter:
         *,
         stats: Stats | None = None,
         crawl: Crawl | None = None,
-        history: "History | None" = None,
+        listener: Listener | None = None,
         **settings: Any,
     ) -> None:
-        """``index``, ``log`` and ``history`` are closed with the filter; the other keywords are `FilterSettings`.
+        """``index``, ``log`` and ``listener`` are closed with the filter; the other keywords are `FilterSettings`.
 
-        With a ``history`` it is told what has changed since earlier crawls.  Raises `SettingsError` for a value that is not allowed.
+        Raises `SettingsError` for a value that is not allowed.
         """
         self.settings = own = FilterSettings(**settings)
         self.index = index
         self.log = log
         self.stats = stats if stats is not None else Counts()
-        self.history = history
+        #: What hears of the pages, too.
+        self.listener = listener = listener or Listener()
         self.crawl = crawl = crawl or Crawl()
         self._traps = Traps(self.stats)
         self._watch = Watch(index, self.stats, crawl, self._tell_undone)
         fetches = own.probe and crawl.fetches
         self._probe = Probe(index, self.stats, crawl, self._watch.undo, fetches=fetches)
-        self._changes = None
-        if history is not None:
-            from dedup.filter import changes
-
-            self._changes = changes.Changes(history, index, self._probe, crawl, self.stats)
+        listener.begin(index, self._probe, crawl, self.stats)
         self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         self._barren = Barren(self._claimant, self._watch)
         #: URLs that need not be fetched.
@@ -81,7 +75,7 @@ class Filter:
         self._retries = Retries(index.detector.max_distance)
         self._reading = Reading(index.detector, self.stats)
         self._carried = Cargoes(index.settings.scope)
-        parts = self._watch, self._barren, self._changes, self.unreached
+        parts = self._watch, self._barren, listener, self.unreached
         self._ending = Ending(index, *parts, self._copies.audit, self.stats, crawl)
         #: True if another worker has taken over this worker's shard, and crawls all of it again.
         self.has_heir = False
@@ -128,8 +122,7 @@ class Filter:
         if verdict.status == "duplicate":
             action = self._barren.action(visit, verdict, self.action_for(visit))
             outcome = self._copies.record(visit, outcome, page.canonical, action)
-        if self._changes is not None:
-            outcome = await self._changes.see(visit, outcome, incremental=self.settings.incremental is True)
+        outcome = await self.listener.judged(visit, outcome, incremental=self.settings.incremental is True)
         count(self.stats, "pages")
         reason = outcome.verdict.reason
         count(self.stats, "unjudged" if reason else outcome.verdict.status, reason)
@@ -157,16 +150,15 @@ class Filter:
         """Returns the record of a page that need not be fetched, since its site says that it is a kept one; else None."""
         may_drop = self.action_for(visit) == "drop" and not self.crawl.depth_limit
         record = await self.variants.drop(visit) if may_drop else None
-        if record is not None and self._changes is not None:
-            self._changes.spare(visit.url)
+        if record is not None:
+            self.listener.spared(visit.url)
         return record
 
     def parks(self, url: str, found_on: str | None) -> bool:
         """Returns whether a link is not to be followed, since it leads on in a trap; ``found_on`` is the URL of its page."""
         if self.settings.action == "mark" or not self._traps.parks(url, found_on):
             return False
-        if self._changes is not None:
-            self._changes.spare(url)
+        self.listener.spared(url)
         return True
 
     def follow(self, verdict: Verdict, page_id: str) -> None:
@@ -182,19 +174,13 @@ class Filter:
 
         If the spider has not read all of it, there may be links on it to pages that the crawl has not met.
         """
-        if self._changes is not None:
-            self._changes.note_asked(url, is_read=is_read)
+        self.listener.asked(url, is_read=is_read)
 
     def action_for(self, visit: Visit) -> Action:
         """Returns what is done with a page if it is a near-duplicate."""
         if visit.action is not None:
             return visit.action
         return "mark" if visit.is_seed or visit.depth < self.settings.min_depth else self.settings.action
-
-    def keep_pair(self, record: Record, page: Page) -> None:
-        """Stores the words of a near-duplicate, for the report."""
-        if self._changes is not None:
-            self._changes.keep_pair(record, page)
 
     def take_back(self, record: Record) -> None:
         """Takes a near-duplicate out of the stats: its record was wrong, and the page is judged again."""
@@ -213,8 +199,7 @@ class Filter:
         """Confirms a page: the crawler has processed all of its output, items included."""
         if not self.is_open(page_id):
             return  # an item of it has failed already, and nothing is done for the page
-        if self._changes is not None:
-            self._changes.handed_over(page_id)
+        self.listener.handed_over(page_id)
         if not self._barren.is_barren(page_id):
             self._watch.settle(page_id, processed=True)
             await self._claimant.confirm(page_id)
@@ -222,8 +207,7 @@ class Filter:
 
     async def failed(self, page_id: str) -> None:
         """Takes back the claim on a page that could not be processed."""
-        if self._changes is not None:
-            self._changes.failed(page_id)
+        self.listener.failed(page_id)
         await self._claimant.release(page_id)
         self._watch.settle(page_id, processed=False)
         self._barren.leave(page_id)
@@ -233,8 +217,7 @@ class Filter:
         if self.is_open(page_id):
             await self.failed(page_id)
         else:
-            if self._changes is not None:
-                self._changes.forget(page_id)
+            self.listener.undone(page_id)
             await self._claimant.forget(page_id)
             self._watch.undo(page_id, "an item of the page that it duplicates failed")
 
@@ -247,15 +230,15 @@ class Filter:
         count(self.stats, "asked_again")
         if alike:
             self._retries.add(page_id, simhash)
-        if self._changes is not None:
-            self._changes.failed(page_id)
+        self.listener.failed(page_id)
         await self._claimant.release(page_id)
         self._watch.undo(page_id, "the spider has asked for the page that it duplicates once more")
 
     def is_open(self, page_id: str) -> bool:
         """Returns whether a page was kept and has neither been handed over nor failed yet."""
-        is_met = self._changes is not None and self._changes.is_open(page_id)  # one that can't be judged, too
-        return is_met or self._claimant.is_open(page_id)
+        return self.listener.is_open(page_id) or self._claimant.is_open(
+            page_id
+        )  # one that can't be judged, too
 
     def is_busy(self) -> bool:
         """Returns whether a crawl with nothing else to do should go on: a drop is uncertain, or the audit still fetches.
@@ -302,8 +285,7 @@ class Filter:
         """
         self._copies.close()
         await self._ending.close()
-        if self._changes is not None:
-            self._changes.close()
+        self.listener.close()
         self.unreached.close()
         await self._watch.close()
         await self._claimant.close(finished=finished or self.has_heir)

@@ -13,12 +13,12 @@ from xxhash import xxh3_128_intdigest
 from dedup.droplog.log import DropLog, as_line
 from dedup.droplog.record import Record
 from dedup.errors import DedupError
-from dedup.filter.doubts import Watch
-from dedup.filter.drop import Drop
 from dedup.filter.noise.likeness import still_kept
 from dedup.filter.recording import make_record
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Outcome, Visit
+from dedup.filter.watch.doubts import Watch
+from dedup.filter.watch.drop import Drop
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, Verdict
 from dedup.latest import Latest

@@ -19,9 +19,9 @@ from dedup.errors import SettingsError
 from dedup.index.verdict import Status
 from dedup.page.urls import host
 from dedup.scrapy.component import Component
+from dedup.scrapy.crawl.crew import crew_of
 from dedup.scrapy.judgement import outcome_of
 from dedup.scrapy.signals import refuse
-from dedup.scrapy.workers.shards import ShardMiddleware
 from dedup.settings import Action
 
 if TYPE_CHECKING:
@@ -80,9 +80,8 @@ class Metrics(Component):
     def spider_opened(self, spider: Spider) -> None:
         """Begins to answer, or stops the crawl before any page."""
         settings = self.crawler.settings
-        self._shards: ShardMiddleware | None = self.crawler.get_downloader_middleware(ShardMiddleware)
-        if self._shards is not None:
-            self._shards.is_watched = True
+        self._crew = crew_of(self.crawler)
+        self._crew.is_watched = True
         where = settings.get("METRICS_HOST", "127.0.0.1"), settings.get("METRICS_PORT", 9410)
         try:
             from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
@@ -152,23 +151,9 @@ class Metrics(Component):
         for name, spelled in others.items():
             if isinstance(value := stats[spelled], (int, float)):
                 yield gauge(name, f"The stats {spelled}.", value)
-        if self._shards is not None:
-            yield from self._of_shards(self._shards, gauge)
+        yield from self._crew.gauges()
         yield gauge("dedup_last_page_seconds", "When a page was judged last, since 1970.", self._last)
         yield gauge("dedup_doubts", "Drops that may yet be undone.", self.filter.doubts if self.filter else 0)
-
-    def _of_shards(self, of: ShardMiddleware, gauge: Any) -> "Iterator[Metric]":
-        waiting = gauge(
-            "dedup_shard_links_waiting", "Links that wait for a shard that nobody crawls.", labels=["shard"]
-        )
-        leases = gauge("dedup_shard_lease_seconds", "Until the lease of a shard ends.", labels=["shard"])
-        for number, (lease, links) in enumerate(of.shards, start=1):
-            leases.add_metric([str(number)], lease / 1000)
-            waiting.add_metric([str(number)], links)
-        yield from (waiting, leases)
-        yield gauge("dedup_outbox_links", "Links that wait here to be handed over.", len(of.outbox.waiting))
-        silence = time.time() - of.beaten
-        yield gauge("dedup_silence_seconds", "Since the Redis of the workers has answered.", silence)
 
     async def spider_closed(self, spider: Spider) -> None:
         """Answers no more."""

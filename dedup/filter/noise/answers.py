@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dedup.filter.noise.lines import Line
-from dedup.history.differences import MAX_CELLS, edits
 from dedup.page.ids import is_opaque
+from dedup.texts.differences import MAX_CELLS, edits
 
 #: Tokens that are between two differences, or else these are one: words of an advert agree by chance.
 BETWEEN = 4

@@ -43,7 +43,7 @@ local function has_died(other) -- it has never been closed: what it has handed o
   return end_of(other) > 0 and not is_alive(other)
 end
 
-local CRAWL = 16 -- digits of a run that are those of its crawl: see dedup/history/file.py
+local CRAWL = 16 -- digits of a run that are those of its crawl: see dedup/contrib/changes/file.py
 local function has_finished(other) -- since this run began, or in its crawl; if it was earlier: row begin safe
   local since = other:sub(1, CRAWL) == run:sub(1, CRAWL) and 0 or began
   return -end_of(other) > since and -end_of(other) <= last

@@ -21,7 +21,7 @@ from dedup.index.redis.buckets import MAX_READ, bucket_bits
 from dedup.index.redis.keys import PARTS
 from dedup.printing import inert
 from dedup.scrapy.commands.terminal import print_table
-from dedup.scrapy.crowds import CROWDS
+from dedup.scrapy.log.crowds import CROWDS
 from dedup.settings import SETTINGS
 from dedup.values import Kind, Number, Setting
 

@@ -51,6 +51,13 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
         *([f"{count('marked'):,} marked as near-duplicates"] if count("marked") else []),
     ]
     yield f"  kept      {count('pages') - count('dropped'):,}: {', '.join(kept)}"
+    prefix = "dedup/judges/"
+    judges = {name.removeprefix(prefix): n for name, n in stats.items() if name.startswith(prefix)}
+    if judges.keys() - {"index", "read"}:
+        most = sorted(judges.items(), key=lambda each: -each[1])
+        yield "  judges    " + ", ".join(f"{name} on {n:,}" for name, n in most).replace(
+            " on", " decided on", 1
+        )
     if count("unchanged"):
         yield (
             f"  unchanged {count('unchanged'):,} of them {_were(count('unchanged'))} handed over by an earlier crawl: "

@@ -25,6 +25,7 @@ from dedup.filter.noise.kinds import MAX_KINDS, Kind, folder_of, has_own, kind_o
 from dedup.filter.noise.likeness import Likeness, still_kept
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.manners import Manners
+from dedup.filter.noise.reasons import FAILED, GONE, NOISE, STAYED, UNASKED, told
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
@@ -46,6 +47,8 @@ SECTION = 8
 TURNS = 3
 #: Pages of a host that were fetched again without any gap, before no others are.
 QUIET = 5
+#: How the kept page that another one copies is filed, the verdict on its copies, and what it has shown.
+_Copied = tuple[Entry, Verdict, Shown]
 
 
 class Probe:
@@ -81,18 +84,22 @@ class Probe:
         self.heard: list[Callable[[str, Page, Page], None]] = []
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
-        """Returns the verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone."""
+        """Returns the verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone.
+
+        If it is like a kept page and is kept, that says why.
+        """
         here = Shown.at_hand(visit, _read(visit, page), fingerprint)
-        found = None
+        found: _Copied | Verdict = verdict
         try:
             if here.markup:
-                found = await self._copied(visit, fingerprint, here, verdict.near)
+                found = await self._copied(visit, fingerprint, here, verdict)
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: no probe may cost a page)
             logger.debug("Kept %s: the page near it can't be fetched again: %s", inert(visit.url), error)
             count(self._stats, "probe/failed")
-        if found is None:
+            found = replace(verdict, why=FAILED)
+        if isinstance(found, Verdict):
             self._keep(visit, here)
-            return verdict
+            return found
         filed, copied, of = found
         copied = replace(copied, distance=distance(filed.simhash, fingerprint.simhash or 0))
         if self._kept.read(of) == here.read():
@@ -105,21 +112,24 @@ class Probe:
         )
 
     async def _copied(
-        self, visit: Visit, fingerprint: Fingerprint, here: Shown, near: Near | None
-    ) -> tuple[Entry, Verdict, Shown] | None:
-        """Returns how the kept page that this one copies is filed; None if there is none."""
-        for kept in await self._candidates(here, near):
+        self, visit: Visit, fingerprint: Fingerprint, here: Shown, verdict: Verdict
+    ) -> "_Copied | Verdict":
+        """Returns how the kept page that this one copies is filed; or the verdict, if there is none."""
+        for kept in await self._candidates(here, verdict.near):
             filed = await self._index.find(kept.page_id)
             if filed is None or filed.digest != kept.digest:
                 continue
             evidence = self._likeness.evidence(fingerprint, filed)
-            if await self._differ_in_noise(visit, here, kept, evidence):
+            why = await self._content(visit, here, kept, evidence)
+            if not why or is_near(here, kept, evidence):
+                verdict = replace(verdict, why=why or GONE, beside=kept.url)
+            if not why:
                 found = await still_kept(
                     self._index, kept.page_id, kept.digest
                 )  # meanwhile it may have failed
-                return found and (*found, kept)
+                return (*found, kept) if found else verdict
         await self._learn_of_section(visit, here)
-        return None
+        return verdict
 
     async def _candidates(self, here: Shown, near: Near | None) -> list[Shown]:
         """Returns kept pages that may differ from this one in noise alone."""
@@ -140,10 +150,8 @@ class Probe:
             kept for kept in found.values() if kept.carried == here.carried and kept.page_id != here.page_id
         ]
 
-    async def _differ_in_noise(
-        self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None
-    ) -> bool:
-        """Returns whether all that differs between two pages is noise, once enough answers are there to tell."""
+    async def _content(self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None) -> str:
+        """Returns why what differs between two pages is no noise, once enough answers are there to tell; "" if it is."""
         while True:
             step = self._step(here, kept, evidence)
             if not isinstance(step, Shown):
@@ -152,26 +160,26 @@ class Probe:
                 if self._step(here, kept, evidence) is not step:
                     continue  # others have learned it meanwhile
                 if not await self._ask(visit, step, kept):
-                    return False
+                    return FAILED
 
-    def _step(self, here: Shown, kept: Shown, evidence: Evidence | None) -> "Shown | bool":
-        """Returns whether a page is a copy of a kept one; or which of the two has to be fetched again before that can be told."""
+    def _step(self, here: Shown, kept: Shown, evidence: Evidence | None) -> Shown | str:
+        """Returns why a page is no copy of a kept one, "" if it is; or which of the two has to be fetched again before that can be told."""
         a, b = self._kept.read(kept), here.read()
         if not a:
-            return self._may_ask(kept) and kept
+            return kept if self._may_ask(kept) else UNASKED
         step = self._compare(here, kept, evidence, a, b)
         if (
-            step is False and kept.read_nameless() and here.read_nameless()
+            step and isinstance(step, str) and kept.read_nameless() and here.read_nameless()
         ):  # of pages in a row, the name is no content
             step = self._compare(here, kept, None, kept.read_nameless(), here.read_nameless())
         return step
 
     def _compare(
         self, here: Shown, kept: Shown, evidence: Evidence | None, a: Sequence[Line], b: Sequence[Line]
-    ) -> "Shown | bool":
+    ) -> Shown | str:
         """Returns the same, given the lines of both."""
         if a == b:
-            return True
+            return NOISE
         of_kept, of_here = self._kind(kept.url), self._kind(here.url)
         kinds = [of_kept, of_here, *(self._usual.get(folder_of(page.url), of_kept) for page in (kept, here))]
         kinds = sorted({id(kind): kind for kind in kinds}.values(), key=lambda kind: -kind.asked)
@@ -184,33 +192,44 @@ class Probe:
         own = left_of(b, seen, here.own)
         if left_of(a, seen, kept.own) == own:  # each has changed there itself
             kind.proved += 1
-            return True
+            return NOISE
         if owns_words and all(kind.is_trusted for kind in kinds):
             its = left_of(a, seen, kept.own, *gaps)
             if its == left_of(b, seen, here.own, *gaps):
                 return self._check_due(kind, here, kept, is_checked=its == own)
-        if least_of(a, *gaps, some=True) != least_of(b, *gaps, some=True):
-            is_near = kept.digest == here.digest or (evidence is not None and evidence.share >= LEAST_PROBED)
-            may_tell = is_near and not kept.asked and self._may_learn(kept.url, of_kept) and are_like(a, b)
-            return may_tell and self._may_ask(kept) and kept
+        its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
+        if its != rest:
+            if not (
+                is_near(here, kept, evidence)
+                and not kept.asked
+                and self._may_learn(kept.url, of_kept)
+                and are_like(a, b)
+            ):
+                return told(
+                    its, rest, "stayed when it was fetched again" if kept.asked else "were not seen to change"
+                )
+            return kept if self._may_ask(kept) else UNASKED
         if kind.is_doubtful:
-            return False
+            return told(a, b, "change on some pages of its kind, and stay on more")
         if here.asked == kept.asked == TURNS:
             kind.stayed += 1
         asked = min((kept, here), key=lambda page: page.asked)
-        return self._may_ask(asked) and asked
+        if self._may_ask(asked):
+            return asked
+        return UNASKED if asked.asked < TURNS else told(a, b, "stayed when both were fetched again")
 
-    def _check_due(self, kind: Kind, here: Shown, kept: Shown, *, is_checked: bool) -> "Shown | bool":
+    def _check_due(self, kind: Kind, here: Shown, kept: Shown, *, is_checked: bool) -> Shown | str:
         """Returns whether a page is a copy by what its kind has shown; or the page, if it has to be asked itself whether it changes."""
         if kind.is_due and not is_checked:
             if here.asked == TURNS:
                 self._distrust(kind)
-            return self._may_ask(here) and here
+                return STAYED
+            return here if self._may_ask(here) else UNASKED
         if is_checked:
             kind.dropped.clear()
         kind.drops += 1
         kind.dropped.append(kept.page_id)
-        return True
+        return NOISE
 
     def _may_ask(self, page: Shown) -> bool:
         return page.asked < TURNS and self.asking.may_fetch() and self.asking.may_ask(page.url)
@@ -382,6 +401,11 @@ class Probe:
         if (kind := self._kinds.get(name)) is None:
             kind = self._kinds[name] = Kind()
         return kind
+
+
+def is_near(here: Shown, kept: Shown, evidence: Evidence | None) -> bool:
+    """Returns whether two pages have the same tokens, or most of what is their own in common."""
+    return kept.digest == here.digest or (evidence is not None and evidence.share >= LEAST_PROBED)
 
 
 def are_like(a: Sequence[Line], b: Sequence[Line]) -> bool:

@@ -1,4 +1,4 @@
-"""The work of `scrapy compare`: reads two pages, and prints why they are near-duplicates or are not."""
+"""The work of `scrapy compare`: reads two pages, and prints why they are near-duplicates or are not, and what crawls made of them."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scrapy.settings import Settings
 
-from dedup.batch.explanation import Side, compared
+from dedup.batch.explanation import WIDTH, Side, compared
 from dedup.batch.own import Tables
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
@@ -16,8 +16,10 @@ from dedup.index.hosts import Hosts
 from dedup.lab.labelled import read_page
 from dedup.page.charset import decode
 from dedup.page.urls import host
+from dedup.printing import inert
 from dedup.scrapy.commands.fetch import fetch_pages
 from dedup.scrapy.commands.index.access import spider_meant, surveyed
+from dedup.scrapy.commands.index.why import fates
 from dedup.scrapy.settings import read_settings
 
 #: The most seconds that fetching two pages may take.
@@ -42,6 +44,9 @@ def run(a: str, b: str, settings: Settings, address: str = "", spider: str = "")
     nothing = "nothing is known of the host: --index ADDRESS asks an index what many of its pages share"
     found = compared(options.detector, plan, pages, known, nothing)
     print(found)
+    for name, source in named.items():
+        if source in fetched and (said := fates(options, fetched[source][1], [])):
+            print(f"{f'crawl {name}':{WIDTH - 1}} {said[-1].told} {inert(said[-1].of)}".rstrip())
     return 0 if found.duplicate else 1
 
 

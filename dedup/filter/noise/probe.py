@@ -18,20 +18,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dedup.filter.noise.addresses import Addresses, unique_of
 from dedup.filter.noise.again import MAX_HOSTS, Again
-from dedup.filter.noise.gaps import Seen, digest_of, least_of, left_of, said_in
-from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import MAX_KINDS, Kind, folder_of, has_own, kind_of
+from dedup.filter.noise.gaps import SEVERAL, Gaps, Seen, digest_of, least_of, left_of, said_in
+from dedup.filter.noise.kept import KeptPages, Shown, share_name
+from dedup.filter.noise.kinds import MAX_KINDS, SAMPLE, Kind, folder_of, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness, still_kept
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.manners import Manners
-from dedup.filter.noise.reasons import FAILED, GONE, NOISE, STAYED, UNASKED, told
+from dedup.filter.noise.reasons import FAILED, GONE, NOISE, OTHER, STAYED, UNASKED, told
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
+from dedup.index.entry import scope_mask, storable_url
 from dedup.index.verdict import Near
 from dedup.latest import Latest
 from dedup.page.html import Page
@@ -47,8 +49,8 @@ SECTION = 8
 TURNS = 3
 #: Pages of a host that were fetched again without any gap, before no others are.
 QUIET = 5
-#: How the kept page that another one copies is filed, the verdict on its copies, and what it has shown.
-_Copied = tuple[Entry, Verdict, Shown]
+#: How the kept page that another one copies is filed, the verdict on its copies, what it has shown, and the rule.
+_Copied = tuple[Entry, Verdict, Shown, str]
 
 
 class Probe:
@@ -76,9 +78,8 @@ class Probe:
         self._manners = Manners(index, crawl)
         self._kept = KeptPages()
         self._kinds = Latest[str, Kind](MAX_KINDS)
-        self._usual = Latest[str, Kind](
-            MAX_KINDS
-        )  # the kind of a host's folder of which most pages were fetched again
+        self._usual = Latest[str, Kind](MAX_KINDS)  # by folder, that of which most pages were fetched again
+        self._addresses = Addresses()
         self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched again without any gap, by host
         #: Who is told of two answers to one request: the URL, and both.
         self.heard: list[Callable[[str, Page, Page], None]] = []
@@ -100,34 +101,37 @@ class Probe:
         if isinstance(found, Verdict):
             self._keep(visit, here)
             return found
-        filed, copied, of = found
+        filed, copied, of, rule = found
+        self._addresses.note(of.url, here.url, is_equal=True)
         copied = replace(copied, distance=distance(filed.simhash, fingerprint.simhash or 0))
         if self._kept.read(of) == here.read():
             return replace(copied, rule="exact", resemblance=1.0)
-        count(self._stats, "probed")
         evidence = self._likeness.evidence(fingerprint, filed)
         alike = evidence.resemblance if evidence else None
-        return replace(
-            copied, rule="probe", resemblance=alike, evidence=evidence, noise=self._noise(here, of)
-        )
+        copied = replace(copied, rule=rule, resemblance=alike, evidence=evidence)
+        if rule != "probe":
+            return copied
+        count(self._stats, "probed")
+        return replace(copied, noise=self._noise(here, of))
 
     async def _copied(
         self, visit: Visit, fingerprint: Fingerprint, here: Shown, verdict: Verdict
     ) -> "_Copied | Verdict":
         """Returns how the kept page that this one copies is filed; or the verdict, if there is none."""
+        scope = scope_mask(self._index.settings.scope, storable_url(visit.url)) ^ visit.carried
         for kept in await self._candidates(here, verdict.near):
             filed = await self._index.find(kept.page_id)
-            if filed is None or filed.digest != kept.digest:
+            if filed is None or filed.digest != kept.digest or filed.scope != scope:
                 continue
             evidence = self._likeness.evidence(fingerprint, filed)
             why = await self._content(visit, here, kept, evidence)
-            if not why or is_near(here, kept, evidence):
-                verdict = replace(verdict, why=why or GONE, beside=kept.url)
-            if not why:
-                found = await still_kept(
-                    self._index, kept.page_id, kept.digest
-                )  # meanwhile it may have failed
-                return (*found, kept) if found else verdict
+            rule = "address" if why else "probe"
+            if not why or await self._mean_one(here, kept):
+                # Meanwhile it may have failed.
+                found = await still_kept(self._index, kept.page_id, kept.digest)
+                return (*found, kept, rule) if found else replace(verdict, why=GONE, beside=kept.url)
+            if is_near(here, kept, evidence):
+                verdict = replace(verdict, why=why, beside=kept.url)
         await self._learn_of_section(visit, here)
         return verdict
 
@@ -150,6 +154,29 @@ class Probe:
             kept for kept in found.values() if kept.carried == here.carried and kept.page_id != here.page_id
         ]
 
+    async def _mean_one(self, here: Shown, kept: Shown) -> bool:
+        """Returns whether the addresses of two pages mean one, as was seen on others, and the kept one has this one's unique content."""
+        kinds = [self._kind(page.url) for page in (kept, here)]
+        if kinds[0] is kinds[1] or not kept.markup or not share_name(kept.url, here.url):
+            return False
+        for kind in kinds:
+            await self._look_anew(kind)
+        kinds = [
+            kind if len(kind.sample) >= SEVERAL else self._usual.get(folder_of(page.url), kind)
+            for page, kind in zip((kept, here), kinds, strict=True)
+        ]
+        if any(len(kind.sample) < SEVERAL for kind in kinds):
+            return False
+        its, own = (
+            unique_of(least_of(self._kept.read(page), kind.gaps), kind)
+            for page, kind in zip((kept, here), kinds, strict=True)
+        )
+        is_known = self._addresses.may_mean_one(kept.url, here.url)
+        is_contained = bool(own.words) and own.words <= its.words
+        if is_contained or not its.words <= own.words:
+            self._addresses.note(kept.url, here.url, is_equal=is_contained)
+        return is_contained and is_known and own.targets <= its.targets
+
     async def _content(self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None) -> str:
         """Returns why what differs between two pages is no noise, once enough answers are there to tell; "" if it is."""
         while True:
@@ -168,10 +195,9 @@ class Probe:
         if not a:
             return kept if self._may_ask(kept) else UNASKED
         step = self._compare(here, kept, evidence, a, b)
-        if (
-            step and isinstance(step, str) and kept.read_nameless() and here.read_nameless()
-        ):  # of pages in a row, the name is no content
-            step = self._compare(here, kept, None, kept.read_nameless(), here.read_nameless())
+        a, b = kept.read_nameless(), here.read_nameless()
+        if step and isinstance(step, str) and a and b:  # of pages in a row, the name is no content
+            step = self._compare(here, kept, None, a, b)
         return step
 
     def _compare(
@@ -190,7 +216,7 @@ class Probe:
         owns_words = owns_words or a is kept.nameless or has_own(least, *kinds)
         seen = Seen(kept.address, digest_of(least))
         own = left_of(b, seen, here.own)
-        if left_of(a, seen, kept.own) == own:  # each has changed there itself
+        if (here.own or kept.own) and left_of(a, seen, kept.own) == own:  # each has changed there itself
             kind.proved += 1
             return NOISE
         if owns_words and all(kind.is_trusted for kind in kinds):
@@ -199,12 +225,9 @@ class Probe:
                 return self._check_due(kind, here, kept, is_checked=its == own)
         its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
         if its != rest:
-            if not (
-                is_near(here, kept, evidence)
-                and not kept.asked
-                and self._may_learn(kept.url, of_kept)
-                and are_like(a, b)
-            ):
+            if not is_near(here, kept, evidence):
+                return OTHER
+            if kept.asked or not (self._may_learn(kept.url, of_kept) and are_like(a, b)):
                 return told(
                     its, rest, "stayed when it was fetched again" if kept.asked else "were not seen to change"
                 )
@@ -225,10 +248,8 @@ class Probe:
                 self._distrust(kind)
                 return STAYED
             return here if self._may_ask(here) else UNASKED
-        if is_checked:
-            kind.dropped.clear()
         kind.drops += 1
-        kind.dropped.append(kept.page_id)
+        kind.dropped[kept.page_id] = None
         return NOISE
 
     def _may_ask(self, page: Shown) -> bool:
@@ -278,11 +299,13 @@ class Probe:
         if not is_one and not has_own([line for line in a if line in there], kind):
             return False
         version = kind.gaps.version
+        page.own = page.own or Gaps()
         page.own.learn(address, a, b)
         kind.gaps.learn(address, a, b)
         kind.asked += 1
-        if kind.asked >= self._usual.setdefault(folder_of(page.url), kind).asked:
-            self._usual[folder_of(page.url)] = kind
+        folder = folder_of(page.url)
+        if kind.asked >= self._usual.get(folder, kind).asked:
+            self._usual[folder] = kind
         kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
         self._quiet[name] = 0 if kind.gaps else self._quiet.get(name, 0) + 1
         for hear in self.heard:
@@ -292,7 +315,7 @@ class Probe:
     def _distrust(self, kind: Kind) -> None:
         """A page stayed as it is where others of its kind change: that is content, and what was dropped by it is fetched again."""
         kind.is_trusted = False
-        for page_id in dict.fromkeys(kind.dropped):
+        for page_id in kind.dropped:
             self._undo(page_id, "what differs between them does not change on pages like these")
         kind.dropped.clear()
 
@@ -307,7 +330,7 @@ class Probe:
 
     async def _look_anew(self, kind: Kind) -> None:
         """Looks again what is left of the last kept pages of a kind, if it has shown more gaps since."""
-        if kind.version == kind.gaps.version and kind.sample:
+        if kind.version == kind.gaps.version and 2 * len(kind.sample) >= min(SAMPLE, len(kind.recent)):
             return
         kind.version, recent = kind.gaps.version, [*kind.recent]
         kind.by.clear()

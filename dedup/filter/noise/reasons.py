@@ -8,6 +8,7 @@ from dedup.filter.noise.lines import Line
 from dedup.printing import many
 
 NOISE = ""  #: there is no reason to keep it
+OTHER = "most of what is its own is not on the other"
 #: It is not known what is noise on it.
 UNASKED = "its noise is not known, and no more requests may be made for that"
 FAILED = "its noise is not known, as a request for that failed"

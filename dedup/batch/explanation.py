@@ -9,7 +9,7 @@ from dedup.batch.own import Tables, describe, describe_own, evidence, objection
 from dedup.batch.pages import Settings, open
 from dedup.fingerprint.chrome import KNOWN, Chrome
 from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.evidence import LEAST_PROBED, Evidence
+from dedup.fingerprint.evidence import Evidence
 from dedup.fingerprint.fingerprint import Comparison, Fingerprint
 from dedup.fingerprint.shingles import containment, resemblance
 from dedup.page.charset import decode
@@ -41,9 +41,6 @@ class Explanation:
 
     duplicate: bool
     rule: str  #: the rule that decides, in words
-    judge: (
-        str  #: who decides in a crawl: "read", "index", or "probe", which looks whether what differs is noise
-    )
     distance: int | None  #: bits of their simhashes; None if a page has nothing to be compared
     resemblance: float | None  #: by their sketches, 0 to 1; likewise
     exact: float  #: by all their shingles
@@ -114,7 +111,6 @@ def compared(
         lines.append(("resemblance", f"{alike} (near: from {detector.min_resemblance:g})"))
         lines.append(("containment", f"{shares[0]:.4f} of A is in B, {shares[1]:.4f} of B is in A"))
     against: str | None = None
-    own: Evidence | None = None
     if settings.chrome and any(side.fingerprint.own is not None for side in pages):
         lines += [line for side in pages for line in describe(side.name, side.page)]
         own = _evidence(detector, pages, known)
@@ -126,9 +122,6 @@ def compared(
             lines.append(("host", known.describe(*(side.url for side in pages)) if known else nothing))
         against, found = _judged(pages, own, known, settings.min_containment, found)
     is_duplicate, rule = _verdict(detector, prints, found, against)
-    is_like = a.digest == b.digest or (own is not None and own.share >= LEAST_PROBED)
-    judge = "read" if a.reason or b.reason else "probe" if is_like and not is_duplicate else "index"
-    lines.append(("judge", judge))
     lines.append(("verdict", f"{'near-duplicates' if is_duplicate else 'different'}: {rule}"))
     only = _only([side.page.tokens for side in pages])
     lines += _shown(only, "only in {}")
@@ -136,7 +129,6 @@ def compared(
     return Explanation(
         is_duplicate,
         rule,
-        judge,
         found.distance,
         found.resemblance,
         exact,

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from scrapy.settings import Settings
@@ -20,7 +20,7 @@ from dedup.printing import inert
 from dedup.scrapy.commands.fetch import fetch_pages
 from dedup.scrapy.commands.index.access import spider_meant, surveyed
 from dedup.scrapy.commands.index.why import fates
-from dedup.scrapy.settings import read_settings
+from dedup.scrapy.settings import Options, read_settings
 
 #: The most seconds that fetching two pages may take.
 SECONDS = 60.0
@@ -44,10 +44,17 @@ def run(a: str, b: str, settings: Settings, address: str = "", spider: str = "")
     nothing = "nothing is known of the host: --index ADDRESS asks an index what many of its pages share"
     found = compared(options.detector, plan, pages, known, nothing)
     print(found)
-    for name, source in named.items():
-        if source in fetched and (said := fates(options, fetched[source][1], [])):
-            print(f"{f'crawl {name}':{WIDTH - 1}} {said[-1].told} {inert(said[-1].of)}".rstrip())
+    urls = {name: fetched[source][1] for name, source in named.items() if source in fetched}
+    for line in crawled(options, urls):
+        print(line)
     return 0 if found.duplicate else 1
+
+
+def crawled(options: Options, urls: Mapping[str, str]) -> Iterator[str]:
+    """Yields what the last crawl that met each page has made of it, by the logs of the project."""
+    for name, url in urls.items():
+        if found := fates(options, url, []):
+            yield f"{f'crawl {name}':{WIDTH - 1}} {found[-1].told} {inert(found[-1].of)}".rstrip()
 
 
 async def _ask(index: Index, urls: Collection[str]) -> Tables:

@@ -40,7 +40,7 @@ class Copies:
         self._unreached = unreached
         self._pairs = Pairs(stats)
         self._depths = Depths(stats, crawl.depth_limit)
-        self.audit = Audit(index, settings.audit, stats, crawl.fetch)
+        self.audit = Audit(index, settings.audit, stats, crawl.fetch, watch.undo)
         self._checks: set[asyncio.Task[None]] = set()
 
     def visit(self, url: str) -> None:
@@ -81,6 +81,7 @@ class Copies:
             saved = 0 if outcome.leads_on else outcome.fingerprint.links
             drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash, saved, as_line(record))
             self._watch.add(verdict.of_id, drop, certain=is_certain(verdict, self._index))
+        self.audit.note(visit.url, verdict.rule, verdict.of_id or "")
         if outcome.action == "nofollow":
             return
         if not self._is_own(verdict):

@@ -76,7 +76,7 @@ class Filter:
         self.unreached = Unreached(self.stats)
         self._copies = Copies(index, self.stats, own, crawl, self._claimant, self._watch, self.unreached)
         self._reading = Reading(index.detector, self.stats)
-        judged = self._claimant, self._watch, self._barren, self._probe
+        judged = self._claimant, self._watch, self._barren, self._probe, self._copies.audit
         self._bench = Bench(index, log, self.stats, crawl, own, *judged)
         parts = self._watch, self._barren, self._changes, self.unreached
         self._ending = Ending(index, *parts, self._copies.audit, self.stats, crawl)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record
 from dedup.filter.alarm import Alarm
+from dedup.filter.audit import Audit
 from dedup.filter.barren import Barren
 from dedup.filter.bodies import Content
 from dedup.filter.canonical import Canonicals
@@ -71,6 +72,7 @@ class Bench:
         watch: Watch,
         barren: Barren,
         probe: Probe,
+        audit: Audit,
     ) -> None:
         self.index = index
         self.log = log
@@ -80,6 +82,7 @@ class Bench:
         self.watch = watch
         self.barren = barren
         self.probe = probe
+        self.audit = audit
         fetches = settings.probe and crawl.fetches
         self.soft_404s = Soft404s(index, probe, stats, crawl, watch.undo, fetches=fetches)
         self.retries = Retries(index.detector.max_distance)
@@ -179,6 +182,12 @@ async def _alarm(bench: Bench, case: Case) -> Verdict | None:
     return Verdict.unjudged("alarm")
 
 
+async def _audit(bench: Bench, case: Case) -> Verdict | None:
+    """keeps a near-duplicate by a rule that the audit has found wrong on pages of this kind"""
+    is_trusted = bench.audit.trusts(case.visit.url, case.verdict.rule)
+    return None if is_trusted else Verdict.unjudged("audit")
+
+
 async def _uncertain(bench: Bench, case: Case) -> Verdict | None:
     """keeps a copy of a page that may yet fail, if the copy could not be fetched again then"""
     visit, verdict = case.visit, case.verdict
@@ -239,6 +248,7 @@ JUDGES = (
     Judge("carries", _carries, _NEW, "the reason"),
     Judge("outdated", _outdated, _COPY, "the kept page"),
     Judge("alarm", _alarm, _COPY, "the kept page, and a warning"),
+    Judge("audit", _audit, _COPY, "the kept page"),
     Judge("uncertain", _uncertain, _COPY, "the kept page"),
     Judge("log", _log, _COPY, "the record of a near-duplicate; of a page that is kept, an error"),
 )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 HOSTS = 100
 #: Why a page is kept unjudged.
 REASONS = (
-    "alarm asked_again binary carries empty hostile index internal_error large log outdated partial scripted short soft_404 "
+    "alarm asked_again audit binary carries empty hostile index internal_error large log outdated partial scripted short soft_404 "
     "truncated uncertain undecodable"
 )
 #: Stats of one family, by what tells them apart.

@@ -145,6 +145,8 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
         yield f"  asked     {many(count('asked_again'), 'time')} a callback asked for its page again, since the answer was not the page that it wanted"
     if count("alarms"):
         yield f"  ALARM     {many(count('alarms'), 'page')} absorbed too many others: see the warnings"
+    if off := stats.get("dedup/audit/off"):
+        yield f"  AUDIT     a rule was wrong, and is off: {off}; what it has dropped there was fetched again"
     if trap := stats.get("dedup/trap"):
         parked = count("parked")
         yield f"  TRAP?     {trap}" + (

@@ -146,7 +146,7 @@ async def _soft_404(bench: Bench, case: Case) -> Verdict | None:
 
 
 async def _probe(bench: Bench, case: Case) -> Verdict | None:
-    """drops a page that differs from a kept one only where both were seen to change; keeps one that differs in more"""
+    """drops a page that differs from a kept one only where both change, or in an address that means the same; else keeps it"""
     if bench.crawl.is_closing():
         return None
     found = await bench.probe.check(case.visit, case.page, case.fingerprint, case.verdict)

@@ -108,6 +108,7 @@ LONGEST = (
     "test_detector.py",
     "faults/test_load.py",
     "test_compare.py",
+    "test_judges.py",
     "chaos/test_chaos.py",
     "test_variants.py",
     "test_settings.py",

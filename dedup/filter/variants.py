@@ -77,9 +77,7 @@ class Variants:
             verdict = await self._verdict(kept)
             if verdict is None or not (verdict.done or self._watch.may_doubt(visit.page_id, verdict.of_run)):
                 return None
-            record = make_record(
-                visit, Outcome("drop", verdict, kept.fingerprint, None, None), "drop", "", None
-            )
+            record = make_record(visit, verdict, kept.fingerprint, "drop", "", None)
             self._log.write(record)
         except (DedupError, OSError, ValueError) as error:
             logger.debug("Fetched: %s: %s", inert(visit.url), error)
@@ -105,7 +103,7 @@ class Variants:
             return None
         _, copied = found
         is_done = copied.done and copied.of_run == self._index.run
-        return replace(copied, of=kept.url, distance=0, resemblance=1.0, rule=RULE, done=is_done)
+        return replace(copied, of=kept.url, distance=0, resemblance=1.0, rule=RULE, done=is_done, judge=RULE)
 
 
 def _key(visit: Visit, variance: Variance) -> int | None:

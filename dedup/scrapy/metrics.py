@@ -16,6 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from dedup.errors import SettingsError
+from dedup.filter.judges import BY_NAME
 from dedup.index.verdict import Status
 from dedup.page.urls import host
 from dedup.scrapy.component import Component
@@ -33,13 +34,14 @@ if TYPE_CHECKING:
 HOSTS = 100
 #: Why a page is kept unjudged.
 REASONS = (
-    "alarm asked_again binary carries empty hostile index internal_error large log outdated partial scripted short soft_404 "
+    "alarm asked_again audit binary carries empty hostile index internal_error large log outdated partial scripted short soft_404 "
     "truncated uncertain undecodable"
 )
 #: Stats of one family, by what tells them apart.
 PARTED = {
     "unjudged": ("reason", REASONS),
     "skipped": ("reason", "by_the_filter inline method no_callback opted_out sent_again status type"),
+    "judges": ("judge", " ".join(BY_NAME)),
     "canonical": ("whose", "agrees other own"),
     "late": ("outcome", "duplicate filed never"),
     "seconds": ("part", "claim fingerprint paused"),

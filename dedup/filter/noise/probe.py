@@ -27,6 +27,7 @@ from dedup.filter.noise.kinds import MAX_KINDS, SAMPLE, Kind, folder_of, has_own
 from dedup.filter.noise.likeness import Likeness, still_kept
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.manners import Manners
+from dedup.filter.noise.reasons import FAILED, GONE, NOISE, OTHER, STAYED, UNASKED, told
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
@@ -49,6 +50,8 @@ SECTION = 8
 TURNS = 3
 #: Pages of a host that were fetched again without any gap, before no others are.
 QUIET = 5
+#: How the kept page that another one copies is filed, the verdict on its copies, what it has shown, and the rule.
+_Copied = tuple[Entry, Verdict, Shown, str]
 
 
 class Probe:
@@ -83,18 +86,22 @@ class Probe:
         self.heard: list[Callable[[str, Page, Page], None]] = []
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
-        """Returns the verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone."""
+        """Returns the verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone.
+
+        If it is like a kept page and is kept, that says why.
+        """
         here = Shown.at_hand(visit, _read(visit, page), fingerprint)
-        found = None
+        found: _Copied | Verdict = verdict
         try:
             if here.markup:
-                found = await self._copied(visit, fingerprint, here, verdict.near)
+                found = await self._copied(visit, fingerprint, here, verdict)
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: no probe may cost a page)
             logger.debug("Kept %s: the page near it can't be fetched again: %s", inert(visit.url), error)
             count(self._stats, "probe/failed")
-        if found is None:
+            found = replace(verdict, why=FAILED)
+        if isinstance(found, Verdict):
             self._keep(visit, here)
-            return verdict
+            return found
         filed, copied, of, rule = found
         self._addresses.note(of.url, here.url, is_equal=True)
         copied = replace(copied, distance=distance(filed.simhash, fingerprint.simhash or 0))
@@ -109,22 +116,25 @@ class Probe:
         return replace(copied, noise=self._noise(here, of))
 
     async def _copied(
-        self, visit: Visit, fingerprint: Fingerprint, here: Shown, near: Near | None
-    ) -> tuple[Entry, Verdict, Shown, str] | None:
-        """Returns how the kept page that this one copies is filed; None if there is none."""
+        self, visit: Visit, fingerprint: Fingerprint, here: Shown, verdict: Verdict
+    ) -> "_Copied | Verdict":
+        """Returns how the kept page that this one copies is filed; or the verdict, if there is none."""
         scope = scope_mask(self._index.settings.scope, storable_url(visit.url)) ^ visit.carried
-        for kept in await self._candidates(here, near):
+        for kept in await self._candidates(here, verdict.near):
             filed = await self._index.find(kept.page_id)
             if filed is None or filed.digest != kept.digest or filed.scope != scope:
                 continue
             evidence = self._likeness.evidence(fingerprint, filed)
-            rule = "probe" if await self._differ_in_noise(visit, here, kept, evidence) else None
-            if rule or await self._mean_one(visit, here, kept):
+            why = await self._content(visit, here, kept, evidence)
+            rule = "address" if why else "probe"
+            if not why or await self._mean_one(visit, here, kept):
                 # Meanwhile it may have failed.
                 found = await still_kept(self._index, kept.page_id, kept.digest)
-                return found and (*found, kept, rule or "address")
+                return (*found, kept, rule) if found else replace(verdict, why=GONE, beside=kept.url)
+            if is_near(here, kept, evidence):
+                verdict = replace(verdict, why=why, beside=kept.url)
         await self._learn_of_section(visit, here)
-        return None
+        return verdict
 
     async def _candidates(self, here: Shown, near: Near | None) -> list[Shown]:
         """Returns kept pages that may differ from this one in noise alone."""
@@ -170,10 +180,8 @@ class Probe:
         lines = least_of(self._kept.read(page), kind.gaps) if len(kind.sample) >= SEVERAL else []
         return unique_of(lines, kind)
 
-    async def _differ_in_noise(
-        self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None
-    ) -> bool:
-        """Returns whether all that differs between two pages is noise, once enough answers are there to tell."""
+    async def _content(self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None) -> str:
+        """Returns why what differs between two pages is no noise, once enough answers are there to tell; "" if it is."""
         while True:
             step = self._step(here, kept, evidence)
             if not isinstance(step, Shown):
@@ -182,25 +190,25 @@ class Probe:
                 if self._step(here, kept, evidence) is not step:
                     continue  # others have learned it meanwhile
                 if not await self._ask(visit, step, kept):
-                    return False
+                    return FAILED
 
-    def _step(self, here: Shown, kept: Shown, evidence: Evidence | None) -> "Shown | bool":
-        """Returns whether a page is a copy of a kept one; or which of the two has to be fetched again before that can be told."""
+    def _step(self, here: Shown, kept: Shown, evidence: Evidence | None) -> Shown | str:
+        """Returns why a page is no copy of a kept one, "" if it is; or which of the two has to be fetched again before that can be told."""
         a, b = self._kept.read(kept), here.read()
         if not a:
-            return self._may_ask(kept) and kept
+            return kept if self._may_ask(kept) else UNASKED
         step = self._compare(here, kept, evidence, a, b)
         a, b = kept.read_nameless(), here.read_nameless()
-        if step is False and a and b:  # of pages in a row, the name is no content
+        if step and isinstance(step, str) and a and b:  # of pages in a row, the name is no content
             step = self._compare(here, kept, None, a, b)
         return step
 
     def _compare(
         self, here: Shown, kept: Shown, evidence: Evidence | None, a: Sequence[Line], b: Sequence[Line]
-    ) -> "Shown | bool":
+    ) -> Shown | str:
         """Returns the same, given the lines of both."""
         if a == b:
-            return True
+            return NOISE
         of_kept, of_here = self._kind(kept.url), self._kind(here.url)
         kinds = [of_kept, of_here, *(self._usual.get(folder_of(page.url), of_kept) for page in (kept, here))]
         kinds = sorted({id(kind): kind for kind in kinds}.values(), key=lambda kind: -kind.asked)
@@ -213,31 +221,39 @@ class Probe:
         own = left_of(b, seen, here.own)
         if (here.own or kept.own) and left_of(a, seen, kept.own) == own:  # each has changed there itself
             kind.proved += 1
-            return True
+            return NOISE
         if owns_words and all(kind.is_trusted for kind in kinds):
             its = left_of(a, seen, kept.own, *gaps)
             if its == left_of(b, seen, here.own, *gaps):
                 return self._check_due(kind, here, kept, is_checked=its == own)
-        if least_of(a, *gaps, some=True) != least_of(b, *gaps, some=True):
-            is_near = kept.digest == here.digest or (evidence is not None and evidence.share >= LEAST_PROBED)
-            may_tell = is_near and not kept.asked and self._may_learn(kept.url, of_kept) and are_like(a, b)
-            return may_tell and self._may_ask(kept) and kept
+        its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
+        if its != rest:
+            if not is_near(here, kept, evidence):
+                return OTHER
+            if kept.asked or not (self._may_learn(kept.url, of_kept) and are_like(a, b)):
+                return told(
+                    its, rest, "stayed when it was fetched again" if kept.asked else "were not seen to change"
+                )
+            return kept if self._may_ask(kept) else UNASKED
         if kind.is_doubtful:
-            return False
+            return told(a, b, "change on some pages of its kind, and stay on more")
         if here.asked == kept.asked == TURNS:
             kind.stayed += 1
         asked = min((kept, here), key=lambda page: page.asked)
-        return self._may_ask(asked) and asked
+        if self._may_ask(asked):
+            return asked
+        return UNASKED if asked.asked < TURNS else told(a, b, "stayed when both were fetched again")
 
-    def _check_due(self, kind: Kind, here: Shown, kept: Shown, *, is_checked: bool) -> "Shown | bool":
+    def _check_due(self, kind: Kind, here: Shown, kept: Shown, *, is_checked: bool) -> Shown | str:
         """Returns whether a page is a copy by what its kind has shown; or the page, if it has to be asked itself whether it changes."""
         if kind.is_due and not is_checked:
             if here.asked == TURNS:
                 self._distrust(kind)
-            return self._may_ask(here) and here
+                return STAYED
+            return here if self._may_ask(here) else UNASKED
         kind.drops += 1
         kind.dropped[kept.page_id] = None
-        return True
+        return NOISE
 
     def _may_ask(self, page: Shown) -> bool:
         return page.asked < TURNS and self.asking.may_fetch() and self.asking.may_ask(page.url)
@@ -411,6 +427,11 @@ class Probe:
         if (kind := self._kinds.get(name)) is None:
             kind = self._kinds[name] = Kind()
         return kind
+
+
+def is_near(here: Shown, kept: Shown, evidence: Evidence | None) -> bool:
+    """Returns whether two pages have the same tokens, or most of what is their own in common."""
+    return kept.digest == here.digest or (evidence is not None and evidence.share >= LEAST_PROBED)
 
 
 def are_like(a: Sequence[Line], b: Sequence[Line]) -> bool:

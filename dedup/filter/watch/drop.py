@@ -3,6 +3,8 @@
 import math
 from typing import Any, NamedTuple
 
+from dedup.index import Index, Verdict
+
 
 class Drop(NamedTuple):
     """What is remembered of a page that was dropped."""
@@ -15,6 +17,11 @@ class Drop(NamedTuple):
     line: bytes = b""  #: what the drop log says of it
     #: The end of the lease of the kept page's run, as it was first seen after the drop.
     lease: float = math.inf
+
+
+def is_certain(verdict: Verdict, index: Index) -> bool:
+    """Returns whether the kept page that a verdict names is done, and its run lives."""
+    return verdict.done and (not index.is_shared or verdict.of_run == index.run)
 
 
 def is_alive(lease: float, before: float) -> bool:

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 from dedup.filter.noise.error_page import Address
 from dedup.filter.stats import Stats, count
+from dedup.filter.visit import Outcome
 from dedup.index.verdict import Near
 from dedup.latest import Latest
 from dedup.page.html import Page
@@ -54,6 +55,14 @@ class Traps:
         self._said = Latest[int, None](MAX_PAGES)
         self._barren = Latest[int, None](MAX_PAGES)  # digests of their addresses
         self._told = Latest[Way, None](MAX_PATTERNS)
+
+    def see(self, url: str, outcome: Outcome) -> None:
+        """Counts a page that was judged."""
+        if outcome.verdict.crowded:
+            self.crowd(url)
+        if outcome.verdict.near is not None:
+            self.add(url, outcome.verdict.near)
+        self.meet(url, outcome.page, kept=outcome.record is None)
 
     def add(self, url: str, near: Near) -> None:
         """Counts a page that was kept although it resembles another."""

@@ -51,6 +51,13 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
         *([f"{count('marked'):,} marked as near-duplicates"] if count("marked") else []),
     ]
     yield f"  kept      {count('pages') - count('dropped'):,}: {', '.join(kept)}"
+    prefix = "dedup/judges/"
+    judges = {name.removeprefix(prefix): n for name, n in stats.items() if name.startswith(prefix)}
+    if judges.keys() - {"index", "read"}:
+        most = sorted(judges.items(), key=lambda each: -each[1])
+        yield "  judges    " + ", ".join(f"{name} on {n:,}" for name, n in most).replace(
+            " on", " decided on", 1
+        )
     if count("unchanged"):
         yield (
             f"  unchanged {count('unchanged'):,} of them {_were(count('unchanged'))} handed over by an earlier crawl: "
@@ -138,6 +145,8 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
         yield f"  asked     {many(count('asked_again'), 'time')} a callback asked for its page again, since the answer was not the page that it wanted"
     if count("alarms"):
         yield f"  ALARM     {many(count('alarms'), 'page')} absorbed too many others: see the warnings"
+    if off := stats.get("dedup/audit/off"):
+        yield f"  AUDIT     a rule was wrong, and is off: {off}; what it has dropped there was fetched again"
     if trap := stats.get("dedup/trap"):
         parked = count("parked")
         yield f"  TRAP?     {trap}" + (

@@ -821,6 +821,22 @@ async def test_what_is_done_is_noted_at_once(monkeypatch: pytest.MonkeyPatch) ->
     assert [len(notes) for notes in beats] == [0, 1]
 
 
+def test_an_answer_that_came_while_a_worker_slept_is_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=7.0, time=lambda: clock.now, monotonic=lambda: clock.now)
+    monkeypatch.setattr("dedup.scrapy.workers.shards.time", clock)
+    crawler = get_crawler(Spider)
+    crawler.spider = Spider("walker")
+    shards = ShardMiddleware(crawler, Shard(0, 1), "redis://127.0.0.1:1/0", "n")
+
+    async def beat(*_: object, **__: bool) -> Beat:
+        clock.now += 100
+        return Beat("ok")
+
+    shards._handover.beat = beat  # type: ignore[method-assign, assignment]
+    asyncio.run(shards._beat())
+    assert shards.beaten == 7
+
+
 def test_what_the_filter_itself_would_ask_of_a_host_of_another_worker_is_not_sent() -> None:
     crawler = get_crawler(Spider)
     crawler.spider = Spider("walker")

@@ -171,7 +171,7 @@ class _Rule(NamedTuple):
     several: int  #: pages that have to have shown that lines move
 
 
-def left_of(lines: Sequence[Line], page: Seen, own: Gaps, *kinds: Gaps) -> list[Line]:
+def left_of(lines: Sequence[Line], page: Seen, own: Gaps | None, *kinds: Gaps) -> list[Line]:
     """Returns the lines of a page without its ``own`` gaps, and without those that several others of its ``kinds`` have shown.
 
     O(lines), and a bounded number of steps for each gap.
@@ -180,10 +180,10 @@ def left_of(lines: Sequence[Line], page: Seen, own: Gaps, *kinds: Gaps) -> list[
     def forgives(shown: Shown, value: int) -> bool:
         return shown.forgives(page, value)
 
-    of_kinds = [_Rule(kind, forgives, forgives, SEVERAL) for kind in kinds]
-    return _without(
-        lines, [_Rule(own, lambda *_: True, lambda shown, value: value in shown.values, 1), *of_kinds]
-    )
+    rules = [_Rule(kind, forgives, forgives, SEVERAL) for kind in kinds]
+    if own is not None:
+        rules.insert(0, _Rule(own, lambda *_: True, lambda shown, value: value in shown.values, 1))
+    return _without(lines, rules)
 
 
 def least_of(lines: Sequence[Line], *kinds: Gaps, some: bool = False) -> list[Line]:
@@ -355,12 +355,15 @@ def _has_room(key: object, *known: Mapping[Any, object]) -> bool:
 
 
 def _without(lines: Sequence[Line], rules: Sequence[_Rule]) -> list[Line]:
+    rules = [rule for rule in rules if rule.gaps]
+    if not rules:
+        return [*lines]
     found, moving, beneath = list[Line](), list[list[Line]](), "\0"
     for line in lines:
         path, tokens, place = line
-        value, stays, moves = hash(tokens), True, False
+        stays, moves = True, False
         for gaps, _, may_come, several in rules:
-            if (coming := gaps.coming.get(place)) and may_come(coming, value):
+            if (coming := gaps.coming.get(place)) and may_come(coming, hash(tokens)):
                 stays = False
             if (moved := gaps.moving.get(place)) and len(moved.pages) >= several:
                 moves = True
@@ -369,7 +372,8 @@ def _without(lines: Sequence[Line], rules: Sequence[_Rule]) -> list[Line]:
         for gaps, forgives, _, _ in rules:
             if within := gaps.within.get(path):
                 tokens = _without_gaps(tokens, within, forgives)
-        line = Line(path, tokens, place)
+        if tokens is not line.tokens:
+            line = Line(path, tokens, place)
         if place.startswith(beneath):
             moving[-1].append(line)
         elif moves:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from dedup.filter.noise.gaps import Gaps
 from dedup.filter.noise.lines import Line, lines_of
@@ -11,6 +11,7 @@ from dedup.filter.visit import Visit
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.latest import Latest
 from dedup.page.html import Page
+from dedup.page.ids import strip_session
 from dedup.page.siblings import MAX_PARAMETERS, one_address
 
 #: Kept pages that are known, and characters of their markup that are held: those of the last thousand of 32 kB.
@@ -23,7 +24,7 @@ MAX_READ = 32
 Name = tuple[str, ...]
 
 
-class Shown(Struct):
+class Shown(Struct, gc=False):
     """A page, and what it has shown."""
 
     page_id: str
@@ -33,7 +34,7 @@ class Shown(Struct):
     digest: int  #: of its tokens
     carried: int
     markup: str = ""  #: "" if it is not held any more
-    own: Gaps = field(default_factory=Gaps)  #: what differs between its answers
+    own: Gaps | None = None  #: what differs between its answers
     asked: int = 0  #: how often it was fetched again
     lines: Sequence[Line] = ()  #: of its markup, once they were read
     nameless: Sequence[Line] | None = None  #: the same without its name, likewise
@@ -92,7 +93,8 @@ class KeptPages:
         page.forget()
         self._pages[page.page_id] = page
         for name in names_of(page.url)[0]:
-            self._named.setdefault(name, page.page_id)
+            if name not in self._named:
+                self._named[name] = page.page_id
         self._held[page.page_id] = len(page.markup)
         self._size += len(page.markup)
         while self._size > MAX_HELD and len(self._held) > 1:
@@ -112,9 +114,14 @@ def names_of(url: str) -> tuple[list[Name], list[Name]]:
     >>> names_of("http://a.org/print/view?id=7")
     ([('view', 'id=7')], [('view', 'id=7'), ('view',)])
     """
-    path, _, query = url.partition("#")[0].partition("?")
+    path, _, query = strip_session(url).partition("?")
     parameters = sorted(filter(None, query.split("&")))[:MAX_PARAMETERS]
     name = path.rstrip("/").rpartition("/")[2]
     fewer = [(name, *parameters[:at], *parameters[at + 1 :]) for at in range(len(parameters))]
     whole = (name, *parameters)
     return [whole, *(fewer if len(parameters) > 1 else ())], [whole, *fewer]
+
+
+def share_name(url: str, other: str) -> bool:
+    """Returns whether two addresses share a name, by which one is found when the other is sought."""
+    return not {*names_of(url)[0]}.isdisjoint(names_of(other)[1])

@@ -9,12 +9,14 @@ entries say only which month they are.  A page that leads to none beside it has 
 """
 
 import calendar
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from dedup.filter.noise.lines import LIKE, SELF, Line, lines_of, numbers_in
 
 #: Numbers of more digits are not read.
 MOST_DIGITS = 19
+_NUMBER = re.compile(r"\d+")
 #: The number of each month, by its English names.
 _MONTHS = {
     name.lower(): number
@@ -26,13 +28,21 @@ _MONTHS = {
 
 def nameless(markup: str, url: str) -> list[Line]:
     """Returns the lines of a page at a URL but for its name, if it leads to a page beside it; or else none.  O(characters)."""
-    if not (own := _read(numbers_in(url))):
+    if not (own := _read(numbers_in(url))) or not _may_be_in_row(markup, url):
         return []
     lines = lines_of(markup, url, marks_like=True)
     links = {tuple(link) for line in lines for link in _links(line.tokens)}
     if not _is_beside(own, filter(None, map(_read, links))):
         return []
     return [line._replace(tokens=tuple(_without(line.tokens, {*own}))) for line in lines]
+
+
+def _may_be_in_row(markup: str, url: str) -> bool:
+    """Whether a page names any address that differs from the end of its own in numbers alone."""
+    name = url.partition("#")[0].rstrip("/").rpartition("/")[2]
+    pattern = _NUMBER.sub(r"\\d+", re.escape(name)).replace("&", "&(?:amp;)?")
+    found = {each[0].replace("&amp;", "&") for each in re.finditer(pattern, markup)}
+    return bool(found - {name})
 
 
 def _links(tokens: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -18,10 +18,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dedup.filter.noise.addresses import Addresses, unique_of
 from dedup.filter.noise.again import MAX_HOSTS, Again
-from dedup.filter.noise.gaps import Seen, digest_of, least_of, left_of, said_in
-from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import MAX_KINDS, Kind, folder_of, has_own, kind_of
+from dedup.filter.noise.gaps import SEVERAL, Gaps, Seen, digest_of, least_of, left_of, said_in
+from dedup.filter.noise.kept import KeptPages, Shown, share_name
+from dedup.filter.noise.kinds import MAX_KINDS, SAMPLE, Kind, folder_of, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness, still_kept
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.manners import Manners
@@ -31,6 +32,7 @@ from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
+from dedup.index.entry import scope_mask, storable_url
 from dedup.index.verdict import Near
 from dedup.latest import Latest
 from dedup.page.html import Page
@@ -73,9 +75,8 @@ class Probe:
         self._manners = Manners(index, crawl)
         self._kept = KeptPages()
         self._kinds = Latest[str, Kind](MAX_KINDS)
-        self._usual = Latest[str, Kind](
-            MAX_KINDS
-        )  # the kind of a host's folder of which most pages were fetched again
+        self._usual = Latest[str, Kind](MAX_KINDS)  # by folder, that of which most pages were fetched again
+        self._addresses = Addresses()
         self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched again without any gap, by host
         #: Who is told of two answers to one request: the URL, and both.
         self.heard: list[Callable[[str, Page, Page], None]] = []
@@ -93,31 +94,34 @@ class Probe:
         if found is None:
             self._keep(visit, here)
             return verdict
-        filed, copied, of = found
+        filed, copied, of, rule = found
+        self._addresses.note(of.url, here.url, is_equal=True)
         copied = replace(copied, distance=distance(filed.simhash, fingerprint.simhash or 0))
         if self._kept.read(of) == here.read():
             return replace(copied, rule="exact", resemblance=1.0)
-        count(self._stats, "probed")
         evidence = self._likeness.evidence(fingerprint, filed)
         alike = evidence.resemblance if evidence else None
-        return replace(
-            copied, rule="probe", resemblance=alike, evidence=evidence, noise=self._noise(here, of)
-        )
+        copied = replace(copied, rule=rule, resemblance=alike, evidence=evidence)
+        if rule != "probe":
+            return copied
+        count(self._stats, "probed")
+        return replace(copied, noise=self._noise(here, of))
 
     async def _copied(
         self, visit: Visit, fingerprint: Fingerprint, here: Shown, near: Near | None
-    ) -> tuple[Entry, Verdict, Shown] | None:
+    ) -> tuple[Entry, Verdict, Shown, str] | None:
         """Returns how the kept page that this one copies is filed; None if there is none."""
+        scope = scope_mask(self._index.settings.scope, storable_url(visit.url)) ^ visit.carried
         for kept in await self._candidates(here, near):
             filed = await self._index.find(kept.page_id)
-            if filed is None or filed.digest != kept.digest:
+            if filed is None or filed.digest != kept.digest or filed.scope != scope:
                 continue
             evidence = self._likeness.evidence(fingerprint, filed)
-            if await self._differ_in_noise(visit, here, kept, evidence):
-                found = await still_kept(
-                    self._index, kept.page_id, kept.digest
-                )  # meanwhile it may have failed
-                return found and (*found, kept)
+            rule = "probe" if await self._differ_in_noise(visit, here, kept, evidence) else None
+            if rule or await self._mean_one(here, kept):
+                # Meanwhile it may have failed.
+                found = await still_kept(self._index, kept.page_id, kept.digest)
+                return found and (*found, kept, rule or "address")
         await self._learn_of_section(visit, here)
         return None
 
@@ -140,6 +144,29 @@ class Probe:
             kept for kept in found.values() if kept.carried == here.carried and kept.page_id != here.page_id
         ]
 
+    async def _mean_one(self, here: Shown, kept: Shown) -> bool:
+        """Returns whether the addresses of two pages mean one, as was seen on others, and the kept one has this one's unique content."""
+        kinds = [self._kind(page.url) for page in (kept, here)]
+        if kinds[0] is kinds[1] or not kept.markup or not share_name(kept.url, here.url):
+            return False
+        for kind in kinds:
+            await self._look_anew(kind)
+        kinds = [
+            kind if len(kind.sample) >= SEVERAL else self._usual.get(folder_of(page.url), kind)
+            for page, kind in zip((kept, here), kinds, strict=True)
+        ]
+        if any(len(kind.sample) < SEVERAL for kind in kinds):
+            return False
+        its, own = (
+            unique_of(least_of(self._kept.read(page), kind.gaps), kind)
+            for page, kind in zip((kept, here), kinds, strict=True)
+        )
+        is_known = self._addresses.may_mean_one(kept.url, here.url)
+        is_contained = bool(own.words) and own.words <= its.words
+        if is_contained or not its.words <= own.words:
+            self._addresses.note(kept.url, here.url, is_equal=is_contained)
+        return is_contained and is_known and own.targets <= its.targets
+
     async def _differ_in_noise(
         self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None
     ) -> bool:
@@ -160,10 +187,9 @@ class Probe:
         if not a:
             return self._may_ask(kept) and kept
         step = self._compare(here, kept, evidence, a, b)
-        if (
-            step is False and kept.read_nameless() and here.read_nameless()
-        ):  # of pages in a row, the name is no content
-            step = self._compare(here, kept, None, kept.read_nameless(), here.read_nameless())
+        a, b = kept.read_nameless(), here.read_nameless()
+        if step is False and a and b:  # of pages in a row, the name is no content
+            step = self._compare(here, kept, None, a, b)
         return step
 
     def _compare(
@@ -182,7 +208,7 @@ class Probe:
         owns_words = owns_words or a is kept.nameless or has_own(least, *kinds)
         seen = Seen(kept.address, digest_of(least))
         own = left_of(b, seen, here.own)
-        if left_of(a, seen, kept.own) == own:  # each has changed there itself
+        if (here.own or kept.own) and left_of(a, seen, kept.own) == own:  # each has changed there itself
             kind.proved += 1
             return True
         if owns_words and all(kind.is_trusted for kind in kinds):
@@ -206,10 +232,8 @@ class Probe:
             if here.asked == TURNS:
                 self._distrust(kind)
             return self._may_ask(here) and here
-        if is_checked:
-            kind.dropped.clear()
         kind.drops += 1
-        kind.dropped.append(kept.page_id)
+        kind.dropped[kept.page_id] = None
         return True
 
     def _may_ask(self, page: Shown) -> bool:
@@ -259,11 +283,13 @@ class Probe:
         if not is_one and not has_own([line for line in a if line in there], kind):
             return False
         version = kind.gaps.version
+        page.own = page.own or Gaps()
         page.own.learn(address, a, b)
         kind.gaps.learn(address, a, b)
         kind.asked += 1
-        if kind.asked >= self._usual.setdefault(folder_of(page.url), kind).asked:
-            self._usual[folder_of(page.url)] = kind
+        folder = folder_of(page.url)
+        if kind.asked >= self._usual.get(folder, kind).asked:
+            self._usual[folder] = kind
         kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
         self._quiet[name] = 0 if kind.gaps else self._quiet.get(name, 0) + 1
         for hear in self.heard:
@@ -273,7 +299,7 @@ class Probe:
     def _distrust(self, kind: Kind) -> None:
         """A page stayed as it is where others of its kind change: that is content, and what was dropped by it is fetched again."""
         kind.is_trusted = False
-        for page_id in dict.fromkeys(kind.dropped):
+        for page_id in kind.dropped:
             self._undo(page_id, "what differs between them does not change on pages like these")
         kind.dropped.clear()
 
@@ -288,7 +314,7 @@ class Probe:
 
     async def _look_anew(self, kind: Kind) -> None:
         """Looks again what is left of the last kept pages of a kind, if it has shown more gaps since."""
-        if kind.version == kind.gaps.version and kind.sample:
+        if kind.version == kind.gaps.version and 2 * len(kind.sample) >= min(SAMPLE, len(kind.recent)):
             return
         kind.version, recent = kind.gaps.version, [*kind.recent]
         kind.by.clear()

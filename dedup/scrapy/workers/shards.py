@@ -87,7 +87,7 @@ class ShardMiddleware:
         self.shards: Sequence[tuple[int, int]] = [(0, 0)] * shard.of  #: as `Beat.shards`
         self.beaten = (
             time.time()
-        )  #: when Redis has answered last; a machine that sleeps stops the other clock
+        )  #: when Redis was asked last that has answered; a machine that sleeps stops the other clock
         self._surveyed = 0.0
 
     @classmethod
@@ -199,12 +199,12 @@ class ShardMiddleware:
             await self._filter.index.flush()
         is_ready = self._filter is not None or not self._needs_filter  # else its first pages were not judged
         idle = not links and not self.journal and not self._inbox.legacies and self._is_idle()
-        now = time.monotonic()
+        now, asked = time.monotonic(), time.time()
         before = set(self._handover.held)
         surveys = self.is_watched and now > self._surveyed + SURVEY
         reading = is_ready and not self._inbox.legacies
         beat = await self._handover.beat(links, notes, idle=idle, reading=reading, survey=surveys)
-        self.beaten = time.time()
+        self.beaten = asked  # the answer may have come while this worker slept
         if self._silent:
             self._logger.info("Links are handed over and taken again")
             self._silent = False

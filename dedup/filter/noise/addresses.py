@@ -1,0 +1,116 @@
+"""Addresses that mean the same: learned of a site, never listed (DUST: Bar-Yossef, Keidar, Schonfeld 2009).
+
+A change of address, such as another folder, host or parameter, is an equivalence once some pairs of pages that differ in it
+had the same unique content, and none had not.  Each page is compared all the same: it is dropped only if the kept one has all
+of its own.
+
+>>> known, print_of = Addresses(), "http://a.org/print/view?id={}".format
+>>> for number in (7, 8, 9):
+...     known.note(f"http://a.org/view?id={number}", print_of(number), is_equal=True)
+>>> known.may_mean_one(print_of(1), "http://a.org/view?id=1"), known.may_mean_one(print_of(1), "http://b.org/view?id=1")
+(True, False)
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from dedup.filter.noise.gaps import said_in
+from dedup.filter.noise.kept import Name, names_of, share_name
+from dedup.filter.noise.kinds import Kind, folder_of
+from dedup.filter.noise.lines import SELF, Line
+from dedup.latest import Latest
+from dedup.page.ids import strip_session
+
+#: Pairs of pages with the same unique content that make an equivalence.
+ENOUGH = 3
+#: Changes of address that are remembered.
+MAX_CHANGES = 10_000
+#: Attributes that lead to other addresses.
+_TARGETS = frozenset({" href=", " src="})
+
+
+class _Change(Struct):
+    """What is known of a change of address."""
+
+    names: set[Name] = set()  #: that pages with the same content had in common
+    differs: bool = False  #: a pair had not the same content
+
+
+class Addresses:
+    """Which changes of an address lead to the same content."""
+
+    def __init__(self) -> None:
+        self._changes = Latest[tuple[str, str], _Change](MAX_CHANGES)
+
+    def note(self, url: str, other: str, *, is_equal: bool) -> None:
+        """Notes whether of two pages one had the unique content of the other, if their addresses share a name."""
+        if not share_name(url, other):
+            return
+        changes = changes_between(url, other)
+        if not is_equal and len(changes) > 1:
+            return  # nobody knows which of them tells the pages apart
+        for key in changes:
+            change = self._changes[key] = self._changes.get(key) or _Change()
+            change.differs |= not is_equal
+            if is_equal and len(change.names) < ENOUGH:
+                change.names.add(names_of(url)[0][0])
+
+    def may_mean_one(self, url: str, other: str) -> bool:
+        """Returns whether all changes between two addresses have led to the same content, as far as is known."""
+        changes = [self._changes.get(key) for key in changes_between(url, other)]
+        return bool(changes) and all(
+            change is not None and len(change.names) >= ENOUGH and not change.differs for change in changes
+        )
+
+
+def changes_between(url: str, other: str) -> list[tuple[str, str]]:
+    """Returns in what two addresses differ that share a name: host, and on the second one's host folder and names of parameters.
+
+    >>> changes_between("http://m.a.org/view?id=7", "http://a.org/print/view?id=7&x=1")
+    [('a.org', 'm.a.org'), ('a.org/', 'a.org/print'), ('a.org?id', 'a.org?id&x')]
+    """
+    (host, folder, names), (its_host, its_folder, its_names) = map(_parts, (url, other))
+    where = its_host
+    found = [
+        (host, its_host),
+        (f"{where}/{folder}", f"{where}/{its_folder}"),
+        (f"{where}?{names}", f"{where}?{its_names}"),
+    ]
+    return [(min(pair), max(pair)) for pair in found if pair[0] != pair[1]]
+
+
+def _parts(url: str) -> tuple[str, str, str]:
+    url = strip_session(url)
+    host, _, folder = folder_of(url).partition("/")
+    pairs = url.partition("?")[2].split("&")
+    return host, folder, "&".join(sorted({pair.partition("=")[0] for pair in pairs if pair}))
+
+
+class Unique(NamedTuple):
+    """The unique content of a page."""
+
+    words: Counter[tuple[str, ...]]  #: of each line
+    targets: set[tuple[str, ...]]  #: where these lead
+
+
+def unique_of(lines: Sequence[Line], kind: Kind) -> Unique:
+    """Returns what lines say that most pages of their kind don't, and where they lead."""
+    others = [*kind.sample.values()]
+    own = [line for line in lines if 2 * sum(hash(line) in other for other in others) <= len(others)]
+    said = (tuple(said_in(line.tokens)) for line in own)
+    targets = {target for line in own for target in _targets(line.tokens)}
+    return Unique(Counter(words for words in said if words), targets)
+
+
+def _targets(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yields the last parts of addresses, which are the same whatever folder they are relative to."""
+    for at, token in enumerate(tokens):
+        if token in _TARGETS:
+            end = next((end for end in range(at + 1, len(tokens)) if tokens[end][:1] in " <"), len(tokens))
+            value = tokens[at + 1 : end]
+            if value and value[0] != SELF:
+                last = max((place + 1 for place, part in enumerate(value) if part == "/"), default=0)
+                yield tuple(value[last:])

@@ -123,7 +123,8 @@ class NearDuplicateMiddleware(Component):
         self._bounds.check(request)
         if not self._may_spare(request):
             return
-        if self.filter.parks(request.url, found_on(request)):
+        # What carries a part of an item leads to no page alone.
+        if not self._carried.has_data(request) and self.filter.parks(request.url, found_on(request)):
             raise Parked(inert(request.url), "it leads on in a trap without end")
         if not self.filter.variants:
             return

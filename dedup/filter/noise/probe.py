@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dedup.filter.noise.addresses import Addresses, unique_of
+from dedup.filter.noise.addresses import Addresses, Unique, unique_of
 from dedup.filter.noise.again import MAX_HOSTS, Again
 from dedup.filter.noise.gaps import SEVERAL, Gaps, Seen, digest_of, least_of, left_of, said_in
 from dedup.filter.noise.kept import KeptPages, Shown, share_name
@@ -118,7 +118,7 @@ class Probe:
                 continue
             evidence = self._likeness.evidence(fingerprint, filed)
             rule = "probe" if await self._differ_in_noise(visit, here, kept, evidence) else None
-            if rule or await self._mean_one(here, kept):
+            if rule or await self._mean_one(visit, here, kept):
                 # Meanwhile it may have failed.
                 found = await still_kept(self._index, kept.page_id, kept.digest)
                 return found and (*found, kept, rule or "address")
@@ -127,8 +127,10 @@ class Probe:
 
     async def _candidates(self, here: Shown, near: Near | None) -> list[Shown]:
         """Returns kept pages that may differ from this one in noise alone."""
-        kind, found = self._kind(here.url), dict[str, Shown]()
-        if kind.asked:
+        found, own = dict[str, Shown](), self._kind(here.url)
+        for kind in {id(kind): kind for kind in (own, self._usual.get(folder_of(here.url), own))}.values():
+            if not kind.asked:
+                continue
             await self._look_anew(kind)
             for lines in filter(None, (here.read(), here.read_nameless())):
                 page_id = kind.by.get(digest_of(least_of(lines, kind.gaps)))
@@ -144,28 +146,28 @@ class Probe:
             kept for kept in found.values() if kept.carried == here.carried and kept.page_id != here.page_id
         ]
 
-    async def _mean_one(self, here: Shown, kept: Shown) -> bool:
+    async def _mean_one(self, visit: Visit, here: Shown, kept: Shown) -> bool:
         """Returns whether the addresses of two pages mean one, as was seen on others, and the kept one has this one's unique content."""
-        kinds = [self._kind(page.url) for page in (kept, here)]
-        if kinds[0] is kinds[1] or not kept.markup or not share_name(kept.url, here.url):
+        kind = self._kind(here.url)
+        if self._kind(kept.url) is kind or not kept.markup or not share_name(kept.url, here.url):
             return False
-        for kind in kinds:
-            await self._look_anew(kind)
-        kinds = [
-            kind if len(kind.sample) >= SEVERAL else self._usual.get(folder_of(page.url), kind)
-            for page, kind in zip((kept, here), kinds, strict=True)
-        ]
-        if any(len(kind.sample) < SEVERAL for kind in kinds):
-            return False
-        its, own = (
-            unique_of(least_of(self._kept.read(page), kind.gaps), kind)
-            for page, kind in zip((kept, here), kinds, strict=True)
-        )
+        its, own = [await self._unique(page) for page in (kept, here)]
+        if not own.is_on(its) and own.words and not kind.asked and self._may_ask(here):
+            await self._ask(visit, here, here)  # what tells them apart may be noise of its kind
+            own = await self._unique(here)
         is_known = self._addresses.may_mean_one(kept.url, here.url)
-        is_contained = bool(own.words) and own.words <= its.words
-        if is_contained or not its.words <= own.words:
-            self._addresses.note(kept.url, here.url, is_equal=is_contained)
-        return is_contained and is_known and own.targets <= its.targets
+        if own.is_on(its) or (kind.asked and its.words and not its.is_on(own)):
+            self._addresses.note(kept.url, here.url, is_equal=own.is_on(its))
+        return own.is_on(its) and is_known and own.targets <= its.targets
+
+    async def _unique(self, page: Shown) -> Unique:
+        """Returns the unique content of a page; nothing as long as it is not known what pages like it have in common."""
+        kind = self._kind(page.url)
+        await self._look_anew(kind)
+        if len(kind.sample) < SEVERAL:
+            kind = self._usual.get(folder_of(page.url), kind)
+        lines = least_of(self._kept.read(page), kind.gaps) if len(kind.sample) >= SEVERAL else []
+        return unique_of(lines, kind)
 
     async def _differ_in_noise(
         self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None

@@ -731,7 +731,7 @@ def test_a_plan_says_what_an_index_would_take_and_opens_none(run: Command, tmp_p
     assert lines[0] == ["100,000,000 pages by simhash, max_distance = 6"]
     assert ["file", "Redis"] in lines
     assert ["4", "4", "tables"] in lines
-    assert ["14.0 GB", "59.7 GB", "of memory"] in lines  # as docs/scale.md has it
+    assert ["14.0 GB", "59.7 GB", "of memory"] in lines  # as docs/measured.md has it
     assert ["1", "none", "machines of 64.0 GB, 90% full"] in lines
     assert "\n- in Redis, set DEDUP_EXPECTED_PAGES = 100000000\n" in done.stdout
     assert "\n- one server of Redis does not hold this, nor does one master of a cluster\n" in done.stdout

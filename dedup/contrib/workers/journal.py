@@ -173,7 +173,7 @@ class Journal:
         self._logger.warning(
             "From here on, a worker that takes the place of this one has to crawl everything again: %s can't be noted, and no "
             "page is known to lead to it. Its callback is not a method that the spider's code names, its class is not one "
-            "of Scrapy's, or its meta is not plain data; see docs/operations.md",
+            "of Scrapy's, or its meta is not plain data; see docs/workers.md",
             named(request),
         )
 

@@ -46,7 +46,7 @@ class Outbox:
         if self._crawler.stats.get_value("dedup/shard/not_handed_over") == 1:
             self._logger.warning(
                 "%s is crawled here, since it can't be handed over: its callback is not a method that the spider's code names, its "
-                "class is not one of Scrapy's, its meta is not plain data, or it leaves the allowed domains; see docs/operations.md",
+                "class is not one of Scrapy's, its meta is not plain data, or it leaves the allowed domains; see docs/workers.md",
                 named(request),
             )
         return False

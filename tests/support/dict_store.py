@@ -1,24 +1,5 @@
-# How to add a store
+"""The store that CONTRIBUTING.md tells of: pages in a dict, each of which is compared with the others."""
 
-A store holds the pages that are kept, and says which of them are like a new one. It knows no rule of the verdict: that is
-in [dedup/index/weighing.py](../dedup/index/weighing.py), and
-[dedup/index/claiming.py](../dedup/index/claiming.py) says how the two work together.
-
-* `look` finds pages that are near or equal, or that share a rare shingle. It needs no lock and changes nothing.
-* `read` and `sketches` give what was filed under a number. This never changes, so it may be remembered.
-* `file` is atomic. It says "same" if the page id is filed already, and "later" with the numbers of pages like it that were
-  filed since the look. Otherwise `settle` finds the first page in the given order that casts a shadow; if there is none, the
-  page is filed.
-
-Three rules make that safe. A number is never given out twice. The content under a number never changes. What a page *is*
-may change, and `state_of` says it in every store: by who has confirmed the page, who claims it, and which runs live
-([the life of a page](lifecycle.md)).
-
-This store keeps pages in a dict and compares each of them. It ends with its run, as `memory:` does. The tests run it, as it
-stands here, through the contract of all stores.
-
-```python
-# dict_store.py
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -169,15 +150,3 @@ class DictIndex(Index):
         self._done_by.pop(number, None)
         self._claimed_by.pop(number, None)
         return entry is not None and self._numbers.pop(entry.page_id) == number
-```
-
-A store that outlives its run, as `file:` and `redis:` do, has to remember more: which runs live, have finished or have died
-(`state_of` asks it), what was learned of hosts, and the parameters of the index, which `Index._adopt` compares. Then:
-
-1. Make a folder in `dedup/index/` with a subclass of `Index`. [dedup/index/contract.py](../dedup/index/contract.py) says what
-   each method promises.
-2. Add its line to `STORES` in `dedup/index/__init__.py`, and its address to the setting `index` in `dedup/settings.py`. It is
-   imported when it is first used.
-3. Let it join the fixture `store` of the tests, which holds every store against one model, and the trials in `tests/faults/`
-   that apply to it.
-4. Its client library is imported in that folder only: add a contract to `pyproject.toml`, and an extra.

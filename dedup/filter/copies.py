@@ -108,8 +108,8 @@ class Copies:
         return replace(found, action=action, record=record, leads_on=leads_on)
 
     def _is_certain(self, verdict: Verdict) -> bool:
-        """Returns whether a kept page is done, and its run lives."""
-        return verdict.done and (not self._index.is_shared or verdict.of_run == self._index.run)
+        """Returns whether a kept page is done, and can't be lost."""
+        return verdict.done and (not self._index.is_shared or self._index.is_own(verdict.of_run))
 
     def follow_up(self, visit: Visit, outcome: Outcome, record: Record, known: Content | None) -> None:
         """Counts a near-duplicate; if it is dropped, sees to the page that it was dropped for.

@@ -76,6 +76,15 @@ def of_one_crawl(a: str, b: str) -> bool:
     return a[:CRAWL] == b[:CRAWL]
 
 
+def run_of_crawl(run: str) -> str:
+    """Returns the run that all of one crawl have in common: it lives as long as one of them, and has what must outlive each.
+
+    >>> run_of_crawl("9b1deb4d3b7d4bad" + 16 * "1")
+    '9b1deb4d3b7d4bad0000000000000000'
+    """
+    return run[:CRAWL].ljust(len(run), "0")
+
+
 def state_of(done_by: str | None, claimed_by: str | None, leases: Leases) -> State:
     """Returns what a page is, by the run that has confirmed it last, and the run whose claim of it is not confirmed.
 

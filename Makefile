@@ -6,7 +6,7 @@
 # make companions                         runs the tests of the add-on beside other packages for Scrapy
 # make settings                           writes what stands elsewhere of the settings in dedup/settings.py
 # make bench [BENCH="--pages 100000"]     measures us beside our peers; takes a quarter of an hour
-# make spark                              runs the tests of dedup.spark with PySpark, which is 460 MB; needs Java 17
+# make spark                              runs the tests of dedup.contrib.spark with PySpark, which is 460 MB; needs Java 17
 # make slow                               runs the tests that take long, which 'make test' leaves out
 # make release                            runs all before a release: check, test, docs, plugin, companions, spark, slow; tells how long each takes
 # make docs                               builds the documentation as a site, in docs/_build
@@ -60,7 +60,7 @@ bench: .venvs/bench/done
 	.venvs/bench/bin/python -W ignore -m benchmarks.beside.batches
 
 spark: .venvs/spark/done
-	.venvs/spark/bin/python -m pytest -q -m spark -W ignore -p no:cacheprovider tests/test_spark.py
+	.venvs/spark/bin/python -m pytest -q -m spark -W ignore -p no:cacheprovider tests/contrib/spark/test_spark.py
 
 slow: $(VENV)/test system
 	$(BIN)/python -m pytest -q -m slow

@@ -1,4 +1,4 @@
-"""The ablation table of docs/quality.md: one command per row, on one or more collections.
+"""The ablation table of benchmarks/RESULTS.md: one command per row, on one or more collections.
 
 python benchmarks/ablation.py NAME.pairs.tsv.gz [NAME2.pairs.tsv.gz ...] --root FOLDER
 """

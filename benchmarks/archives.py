@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from dedup import Detector
-from dedup.archive import Cleaning, Item, fingerprint, open_input
+from dedup.contrib.archives import Cleaning, Item, fingerprint, open_input
 
 
 def record(item: Item) -> bytes:

@@ -26,8 +26,9 @@ from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
 from benchmarks.identity import main_text
-from dedup.history.changes import WORDS, changes
-from dedup.history.file import History
+from dedup.contrib.changes.changes import changes
+from dedup.contrib.changes.file import History
+from dedup.filter.change import WORDS
 
 Told = set[tuple[str, str]]
 

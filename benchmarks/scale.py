@@ -1,4 +1,4 @@
-"""What a million pages, a hundred million and eight billion cost, from rates measured here; docs/scale.md has the result.
+"""What a million pages, a hundred million and eight billion cost, from rates measured here; docs/measured.md has the result.
 
     python benchmarks/scale.py [--root FOLDER] [--claims 200000]
 

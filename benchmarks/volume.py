@@ -219,14 +219,14 @@ def told(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
 
 def clean(path: Path, engine: str, workers: int) -> None:
     """The whole command, and what it found of each kind."""
-    from dedup.archive import Cleaning
+    from dedup.contrib.archives import Cleaning
 
     folder = Path(f"{path}.{engine}")
     folder.mkdir(exist_ok=True)
     kept = folder / "kept.jsonl"
     cleaning = Cleaning([str(path)], str(kept), str(folder / "drops.jsonl"), workers=workers)
     if engine == "spark":
-        from dedup.spark.cleaning import Spark
+        from dedup.contrib.spark.cleaning import Spark
 
         cleaning.engine = Spark("local[2]")
     cpu, began, sampled = used(), time.perf_counter(), Sampled() if engine == "spark" else None

@@ -13,7 +13,7 @@ from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
 from dedup.scrapy.commands.crawl import ExitStatus
 from dedup.scrapy.compat import crawler_process
-from dedup.scrapy.summary import LOGGER, summary
+from dedup.scrapy.log.summary import LOGGER, summary
 
 #: Where the demo's files go; each run starts with empty ones.
 DEMO = Path("demo")

@@ -42,19 +42,19 @@ DEDUP_INDEX = None
 # Pages are compared with those of the same namespace; by default it is PROJECT/SPIDER, so that each spider
 # has an index of its own.  Allowed: printable text without braces.
 DEDUP_NAMESPACE = None
-# Of the hosts of a crawl by N workers, this one crawls those of its shard, and hands links to others over to
-# their workers, through the index's Redis; by default it crawls all.  Allowed: 'I/N' (shard I of N, from 1/N
-# to N/N; N up to 100) or 'auto/N' (any that is free).
+# Of a crawl by N workers, this one crawls the hosts of its shard, and hands links to others over through the
+# index's Redis. By default it crawls all.  Allowed: 'I/N' (shard I of N, from 1/N to N/N; N up to 100) or
+# 'auto/N' (any that is free).
 DEDUP_SHARD = None
-# A worker that takes the shard of one that has died, or was stopped, crawls all of it anew ("all"), or only
-# what was not done ("rest"), for crawls whose items are written for good when their pipelines are done with
-# them.
+# What a worker crawls that takes the shard of one that has died, or was stopped: all of it anew ("all"), or
+# only what was not done ("rest"). The second is for items that are written for good when their pipelines are
+# done with them.
 DEDUP_HEIR = "all"
 # Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such as PDFs
 # and images, which are duplicates only if they are equal.
 DEDUP_TYPES = "html"
-# If true, an incremental crawl asks for a page only if it has changed, by what the server has said of it
-# before (ETag, Last-Modified); if not, all pages are downloaded.
+# If true, an incremental crawl asks for a page only if it has changed, as the server says (ETag,
+# Last-Modified). If not, all pages are downloaded.
 DEDUP_CONDITIONAL = True
 # If true, a URL is not downloaded that differs from that of a kept page only in parameters which do not
 # matter, as the site says by the header No-Vary-Search.
@@ -71,8 +71,8 @@ DEDUP_LOG = "duplicates.jsonl"
 # If true, Scrapy's log has a line for each near-duplicate; else it has one for the first ten, and then
 # counts.
 DEDUP_SHOW_ALL = False
-# If true, the words of pages are stored beside the index, so that `scrapy changes` tells what has become of
-# the site since the last crawl, and a report shows what differs between two pages.
+# If true, the words of pages are stored beside the index. Then `scrapy changes` tells what has become of the
+# site since the last crawl, and a report shows what differs between two pages.
 DEDUP_KEEP_TEXT = False
 # A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following its links
 # ("nofollow"), or only logged ("mark").
@@ -91,14 +91,13 @@ DEDUP_ON_INDEX_FAILURE = "keep"
 # this, the page is taken for a login wall: a warning is logged, and pages that look like it are kept. 0 turns
 # this off.  Allowed: a whole number from 0 to 1,000,000,000,000.
 DEDUP_MAX_CLUSTER = 5
-# If true, a kept page is fetched twice more where that tells whether a page like it differs in content, or
-# only in noise, such as a counter or an advert: a few downloads for each kind of page. And a host is asked
-# for two addresses that can't exist where that tells whether pages alike are soft 404s. If not, such pages
-# are kept.
+# If true, pages are fetched again where that tells whether two pages differ in content, or only in noise,
+# such as a counter or an advert. And a host is asked for two addresses that can't exist where that tells
+# whether pages alike are soft 404s. If not, such pages are kept.
 DEDUP_PROBE = True
-# This share of the drops is checked again by all shingles of both pages, and of the URLs that only dropped
-# pages link to, this share is fetched at the end and judged: one more download each.  Allowed: a number from
-# 0 to 1.
+# This share of the drops is checked again by all shingles of both pages. Of the URLs that only dropped pages
+# link to, this share is fetched at the end and judged: one more download each.  Allowed: a number from 0 to
+# 1.
 DEDUP_AUDIT = 0.0
 # Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value finds more
 # candidates.  Allowed: a whole number from 0 to 7.
@@ -138,21 +137,21 @@ DEDUP_SCOPE = "all"
 # If true, what many pages of a host share, such as menus and footers, proves nothing: what is a page's own
 # has to match, too.
 DEDUP_CHROME = True
-# Of two near-duplicates, each contains at least this share of what is the other's own, that is, of the
-# shingles that few pages of the host have; a higher value drops less, and below .8 other pages are dropped.
+# Each of two near-duplicates contains at least this share of what is the other's own, that is, of the
+# shingles that few pages of the host have. A higher value drops less, and below .8 other pages are dropped.
 # Allowed: a number from 0 to 1.
 DEDUP_MIN_CONTAINMENT = 0.85
 # An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict.
 # Allowed: a whole number from 1 to 1,000,000,000,000.
 DEDUP_EXPECTED_PAGES = 1_000_000
-# A crawler on Redis that is silent for this many seconds is taken for dead; a lower value notices sooner that
+# A crawler on Redis that is silent for this many seconds is taken for dead. A lower value notices sooner that
 # one was killed, but may also take one for dead that only hangs.  Allowed: a number from 1 to 60.
 DEDUP_LEASE = 60.0
 # The simhashes are held in this many permuted tables; by default in four.  Allowed: a whole number from 1 to
 # 1,000,000,000,000.
 DEDUP_TABLES = None
-# The links of near-duplicates that are dropped or not followed are left out ("never"), followed as far as
-# pages like them turn out to be new ("yield"), or all followed ("all").
+# What becomes of the links of near-duplicates that are dropped or not followed: left out ("never"), followed
+# as far as pages like them turn out to be new ("yield"), or all followed ("all").
 DEDUP_FOLLOW = "never"
 # Links that are not downloaded are logged in this file, in JSON Lines, each with the reason.  Allowed: a
 # path, in which %(name)s and %(time)s are filled in, or '' for none.

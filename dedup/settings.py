@@ -37,17 +37,18 @@ class CrawlSettings(Group):
         "spider has an index of its own.")
     shard: str | None = setting(None,
         Text("'I/N' (shard I of N, from 1/N to N/N; N up to 100) or 'auto/N' (any that is free)"),
-        "Of the hosts of a crawl by N workers, this one crawls those of its shard, and hands links to others over to "
-        "their workers, through the index's Redis; by default it crawls all.")
+        "Of a crawl by N workers, this one crawls the hosts of its shard, and hands links to others over through the "
+        "index's Redis. By default it crawls all.")
     heir: str = setting("all", Choice(("all", "rest")),
-        'A worker that takes the shard of one that has died, or was stopped, crawls all of it anew ("all"), or only what '
-        'was not done ("rest"), for crawls whose items are written for good when their pipelines are done with them.')
+        'What a worker crawls that takes the shard of one that has died, or was stopped: all of it anew ("all"), or '
+        'only what was not done ("rest"). The second is for items that are written for good when their pipelines are '
+        'done with them.')
     types: Types = setting("html", Choice(get_args(Types)),
         'Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such '
         "as PDFs and images, which are duplicates only if they are equal.")
     conditional: bool = setting(True, Flag(),
-        "If true, an incremental crawl asks for a page only if it has changed, by what the server has said of it before (ETag, "
-        "Last-Modified); if not, all pages are downloaded.")
+        "If true, an incremental crawl asks for a page only if it has changed, as the server says (ETag, "
+        "Last-Modified). If not, all pages are downloaded.")
     no_vary_search: bool = setting(True, Flag(),
         "If true, a URL is not downloaded that differs from that of a kept page only in parameters which do not matter, as the site "
         "says by the header No-Vary-Search.")
@@ -63,7 +64,7 @@ class CrawlSettings(Group):
         "If true, Scrapy's log has a line for each near-duplicate; else it has one for the first ten, and "
         "then counts.")
     keep_text: bool = setting(False, Flag(),
-        "If true, the words of pages are stored beside the index, so that `scrapy changes` tells what has become of the "
+        "If true, the words of pages are stored beside the index. Then `scrapy changes` tells what has become of the "
         "site since the last crawl, and a report shows what differs between two pages.")
 
 
@@ -88,12 +89,12 @@ class FilterSettings(Group):
         "this, the page is taken for a login wall: a warning is logged, and pages that look like it are kept. 0 turns "
         "this off.")
     probe: bool = setting(True, Flag(),
-        "If true, a kept page is fetched twice more where that tells whether a page like it differs in content, or only "
-        "in noise, such as a counter or an advert: a few downloads for each kind of page. And a host is asked for two "
-        "addresses that can't exist where that tells whether pages alike are soft 404s. If not, such pages are kept.")
+        "If true, pages are fetched again where that tells whether two pages differ in content, or only in noise, such as a "
+        "counter or an advert. And a host is asked for two addresses that can't exist where that tells whether pages alike are "
+        "soft 404s. If not, such pages are kept.")
     audit: float = setting(0.0, Number(0.0, 1.0),
-        "This share of the drops is checked again by all shingles of both pages, and of the URLs that only dropped pages link "
-        "to, this share is fetched at the end and judged: one more download each.")
+        "This share of the drops is checked again by all shingles of both pages. Of the URLs that only dropped pages "
+        "link to, this share is fetched at the end and judged: one more download each.")
 
 
 @dataclass(frozen=True)
@@ -139,13 +140,13 @@ class IndexSettings(Group):
         "If true, what many pages of a host share, such as menus and footers, proves nothing: what is a "
         "page's own has to match, too.")
     min_containment: float = setting(0.85, Number(0.0, 1.0),
-        "Of two near-duplicates, each contains at least this share of what is the other's own, that is, of the shingles "
-        "that few pages of the host have; a higher value drops less, and below .8 other pages are dropped.")
+        "Each of two near-duplicates contains at least this share of what is the other's own, that is, of the "
+        "shingles that few pages of the host have. A higher value drops less, and below .8 other pages are dropped.")
     expected_pages: int = setting(1_000_000, Number(1, _MANY),
         "An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict.")
     lease: float = setting(60.0, Number(1.0, 60.0),
-        "A crawler on Redis that is silent for this many seconds is taken for dead; a lower value notices sooner that one was "
-        "killed, but may also take one for dead that only hangs.")
+        "A crawler on Redis that is silent for this many seconds is taken for dead. A lower value notices sooner that "
+        "one was killed, but may also take one for dead that only hangs.")
     tables: int | None = setting(None, Number(1, _MANY),
         "The simhashes are held in this many permuted tables; by default in four.")
 
@@ -155,8 +156,8 @@ class LinkSettings(Group):
     """Which links are downloaded (`dedup.links`)."""
 
     follow: Follow = setting("never", Choice(get_args(Follow)),
-        'The links of near-duplicates that are dropped or not followed are left out ("never"), followed as far as '
-        'pages like them turn out to be new ("yield"), or all followed ("all").')
+        'What becomes of the links of near-duplicates that are dropped or not followed: left out ("never"), followed '
+        'as far as pages like them turn out to be new ("yield"), or all followed ("all").')
     parked: str = setting("parked.jsonl", LogPath(),
         "Links that are not downloaded are logged in this file, in JSON Lines, each with the reason.")
 # fmt: on

@@ -40,35 +40,34 @@ html_theme = "furo"
 html_title = project
 html_copy_source = False
 
-_LINK = re.compile(r"\]\((?!\w+:|#)(\.\./)?([^)#]+)(#[^)]*)?")
+_LINK = re.compile(r"\]\((?!\w+:|#)((?:\.\./)*)([^)#]+)(#[^)]*)?")
 _MARKUP = re.compile(r"(``.+?``|`[^`]+`)|(\||_(?!\w))")
 _PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 
 
-def _link(link: re.Match[str], from_root: bool) -> str:
+def _link(link: re.Match[str], to_root: str) -> str:
     """A link to a file, as the site has it: modules lead to their page of the API reference."""
     path, anchor = link[2], link[3] or ""
-    if not (link[1] or from_root):
+    if link[1] != to_root:
         return link[0]
+    top = to_root.removesuffix("../")
     if path.startswith("docs/"):
-        return f"]({path.removeprefix('docs/')}{anchor}"
+        return f"]({top}{path.removeprefix('docs/')}{anchor}"
     if path.startswith("dedup/") and path.endswith(".py"):
-        return f"](api/{path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}.rst"
+        return f"]({top}api/{path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}.rst"
     if path in _PAGES:
-        return f"]({_PAGES[path]}{anchor}"
+        return f"]({top}{_PAGES[path]}{anchor}"
     if path.endswith(".md"):
-        return (
-            f"](path:../{path}"  # else it would be taken for a page; a file that is downloaded has no anchors
-        )
-    return f"](../{path}{anchor}"
+        return f"](path:{top}../{path}"  # else it would be taken for a page; a file that is downloaded has no anchors
+    return f"]({top}../{path}{anchor}"
 
 
 def _read(app: Any, name: str, text: list[str]) -> None:
-    text[0] = _LINK.sub(lambda link: _link(link, from_root=False), text[0])
+    text[0] = _LINK.sub(lambda link: _link(link, "../" * (name.count("/") + 1)), text[0])
 
 
 def _include(app: Any, path: Any, name: str, text: list[str]) -> None:
-    text[0] = _LINK.sub(lambda link: _link(link, from_root=True), text[0])
+    text[0] = _LINK.sub(lambda link: _link(link, ""), text[0])
 
 
 def _is_elsewhere(app: Any, what: str, name: str, item: Any, skip: bool, options: Any) -> bool | None:

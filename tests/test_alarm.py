@@ -2,8 +2,9 @@
 
 import pytest
 
-from dedup.filter import Counts, alarm
-from dedup.filter.alarm import PATHS, Alarm
+from dedup.filter import Counts
+from dedup.filter.watch import alarm
+from dedup.filter.watch.alarm import PATHS, Alarm
 
 WALL = "http://example.org/login"
 

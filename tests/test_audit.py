@@ -1,12 +1,20 @@
-"""The audit of drops: what is counted as wrong."""
+"""The audit of drops: what is counted as wrong, and that a rule which is wrong is off."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
 
 import pytest
+from dedup.scrapy.summary import summary
 
 from dedup import Detector, open_index
 from dedup.filter import Counts
-from dedup.filter.audit import Audit
+from dedup.filter.watch.audit import Audit
 from dedup.page.html import Page
+from dedup.page.read import read
 from tests.support.coroutines import driven
+from tests.support.filters import Run, filtering, text, visit
+from tests.support.filters import open_index as whole
 
 WORDS = [f"word{n}" for n in range(100)]
 
@@ -107,3 +115,56 @@ def test_the_sample_is_a_share_of_the_urls_and_the_same_every_time() -> None:
     assert picked(1.0) == set(urls)
     assert picked(0.1) <= picked(0.2)
     assert 150 < len(picked(0.1)) < 250
+
+
+#: Whatever resembles each other by a template alone is taken for one: a rule that is wrong on pages of one long list.
+CONFUSED = Detector(min_resemblance=0.0, max_distance=7)
+
+
+def listed(number: int) -> str:
+    """The same list on each page, ten times, and sixty words of its own."""
+    words = " ".join(f"own{number}x{word}" for word in range(60))
+    return (
+        "<title>A page</title>" + f"<p>{' '.join(f'item{item}' for item in range(40))}" * 10 + f"<p>{words}"
+    )
+
+
+async def meet(it: Run, path: str, html: str) -> str:
+    url = f"http://example.org/{path}"
+    it.crawl.pages[url] = html
+    outcome = await it.filter.judge(visit(path, read=partial(read, html, url), origin=path))
+    if outcome.action == "keep":
+        await it.filter.handed_over(path)
+    while checks := it.filter._copies._checks:
+        await asyncio.wait(checks)
+    return f"{outcome.action} {outcome.verdict.judge}"
+
+
+@driven
+async def test_a_rule_that_is_wrong_is_off_on_pages_of_that_kind_and_a_right_one_stays_on(
+    tmp_path: Path,
+) -> None:
+    async with filtering(tmp_path / "drops", whole("memory:", CONFUSED), audit=1.0, max_cluster=0) as it:
+        lists = [f"list?id={number}" for number in range(8)]
+        stories = [f"story?id={number}" for number in range(8)]
+        said = [await meet(it, path, listed(number)) for number, path in enumerate(lists)]
+        assert said == ["keep index", *["drop index"] * 2, *["keep audit"] * 5]
+        assert it.crawl.again == lists[1:3]
+        assert [await meet(it, path, listed(number)) for number, path in enumerate(lists)][1:3] == [
+            "keep audit"
+        ] * 2
+        said = [await meet(it, path, text("a story", path)) for path in stories]
+        assert said == ["keep index", *["drop index"] * 7]
+        assert it.figures["audit/off"] == "simhash on pages like example.org/list?id"
+        assert (it.figures["audit/wrong"], it.figures["audit/checked"]) == (2, 9)
+        assert "  AUDIT     a rule was wrong, and is off: simhash on" in summary(it.counts, "drops")
+    assert it.crawl.again == lists[1:3]
+
+
+@driven
+async def test_one_wrong_drop_proves_nothing(tmp_path: Path) -> None:
+    async with filtering(tmp_path / "drops", whole("memory:", CONFUSED), audit=1.0, max_cluster=0) as it:
+        paths = [f"list?id={number}" for number in range(40)]
+        said = [await meet(it, path, listed(0 if at != 1 else 1)) for at, path in enumerate(paths)]
+        assert said[1:] == ["drop index"] * 39
+        assert it.figures["audit/wrong"] == 1

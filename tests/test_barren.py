@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from scrapy.exceptions import DropItem
 
-from dedup.filter.barren import ADDRESSES
+from dedup.filter.watch.barren import ADDRESSES
 from dedup.index import Verdict
 from tests.support.coroutines import driven
 from tests.support.crawls import Answer, Run, Walker, page

@@ -15,7 +15,7 @@ from dedup.filter.bodies import Bodies
 from dedup.page.html import parse
 from dedup.page.links import addresses
 from dedup.page.read import read, read_text
-from dedup.scrapy.visits import read_response
+from dedup.scrapy.requests.visits import read_response
 from tests.support.coroutines import driven
 from tests.support.crawls import Run, Site, html, page, words
 from tests.support.filters import filtering, text, visit

@@ -22,8 +22,8 @@ from scrapy.spiders import CrawlSpider, Rule
 from dedup import Detector, open_index
 from dedup.filter import Counts
 from dedup.index import Verdict
-from dedup.scrapy.carried import Carried, is_known
-from dedup.scrapy.digests import digest
+from dedup.scrapy.requests.carried import Carried, is_known
+from dedup.scrapy.requests.digests import digest
 from tests.support.coroutines import driven
 from tests.support.crawls import Answer, Run, Site, Walker, html, page, words
 from tests.support.fingerprints import fingerprint_of
@@ -395,7 +395,7 @@ def test_values_that_are_endless_or_strange_have_no_digest() -> None:
 
 
 def test_digests_are_the_same_in_every_process() -> None:
-    code = "from dedup.scrapy.digests import digest; print(digest({'a': {'x', 'y', 'z'}, 'b': [1.5, None, 'é']}))"
+    code = "from dedup.scrapy.requests.digests import digest; print(digest({'a': {'x', 'y', 'z'}, 'b': [1.5, None, 'é']}))"
 
     def run(seed: str) -> str:
         return subprocess.run(

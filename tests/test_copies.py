@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from dedup.droplog.log import DropLog
-from dedup.filter import Counts, Crawl, Filter, doubts
+from dedup.filter import Counts, Crawl, Filter
+from dedup.filter.watch import doubts
 from dedup.index.batching import end
 from tests.support.coroutines import driven
 from tests.support.filters import DETECTOR, open_index, visit

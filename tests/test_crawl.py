@@ -371,6 +371,7 @@ def run_module(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 SUMMARY = re.compile(
     r"http://127\.0\.0\.1:\d+/: (\d+) pages fetched and judged.*\n"
     r"  kept +(\d+): .*\n"
+    r"(?:  judges .*\n)?"
     r"(?:  own .*\n)?"
     r"  dropped +(\d+) near-duplicates?\n"
     r"(?:  probed .*\n)?"

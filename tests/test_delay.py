@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from dedup.frontier import delay
-from dedup.frontier.delay import HOLD, Delay
+from dedup.index.redis import delay
+from dedup.index.redis.delay import HOLD, Delay
 from dedup.scrapy.delay import SharedDelayMiddleware
 from tests.support.coroutines import driven
 from tests.support.crawls import Run, Site, page

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.history.differences import edits, small_edits
+from dedup.texts.differences import edits, small_edits
 
 tokens = st.lists(st.sampled_from("abcd"), max_size=30)
 

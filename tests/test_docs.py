@@ -19,6 +19,7 @@ from tests.support.warm import programs
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *(ROOT / "docs").glob("*.md"),
+    *(ROOT / "docs" / "contrib").glob("*.md"),
 ]
 BLOCK = re.compile(r"^```(console|python|html)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 #: A line that names the file of a block, as in "# spiders/pages.py" and "<!-- site/index.html -->".
@@ -60,7 +61,7 @@ def assert_shown(wanted: list[str], printed: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("page", "least"),
-    [("README.md", 1), ("docs/quickstart.md", 12), ("docs/inspect.md", 15), ("docs/archives.md", 3)],
+    [("README.md", 1), ("docs/quickstart.md", 12), ("docs/inspect.md", 15), ("docs/contrib/archives.md", 3)],
 )
 def test_every_example_prints_what_the_text_shows(
     page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

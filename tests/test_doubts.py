@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from dedup.errors import IndexUnavailableError
-from dedup.filter import Counts, doubts
-from dedup.filter.doubts import Watch
-from dedup.filter.drop import Drop
+from dedup.filter import Counts
+from dedup.filter.watch import doubts
+from dedup.filter.watch.doubts import Watch
+from dedup.filter.watch.drop import Drop
 from tests.support.coroutines import driven
 from tests.support.filters import FailingIndex, Notes, fingerprint
 from tests.support.waiting import until

@@ -207,6 +207,7 @@ async def test_a_record_says_what_was_dropped_and_why(run: Filtering, tmp_path: 
         "bytes": 1_234,
         "rule": "simhash",
         "noise": None,
+        "judge": "index",
         "action": "drop",
         "referer": "http://example.org/",
         "canonical": None,

@@ -23,7 +23,7 @@ from dedup.index.entry import Entry
 from dedup.index.local.shelf import Shelf
 from dedup.index.redis.index import RedisIndex
 from dedup.index.weighing import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED
-from dedup.scrapy.summary import summary
+from dedup.scrapy.log.summary import summary
 from tests.support.coroutines import driven
 from tests.support.filters import filtering, fingerprint, visit
 from tests.support.filters import open_index as open_local

@@ -10,8 +10,8 @@ from time import thread_time_ns
 
 import pytest
 
-from dedup.archive.lines import Lines
-from dedup.archive.warc import Warc
+from dedup.contrib.archives.lines import Lines
+from dedup.contrib.archives.warc import Warc
 from dedup.page.data import read_data, read_json
 from dedup.page.flat import read_flat
 from dedup.page.heading import address_words, place, shared
@@ -164,7 +164,9 @@ ARCHIVES: dict[str, tuple[type[Lines | Warc], Callable[[int], bytes], int]] = {
 def test_reading_an_archive_grows_in_proportion(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.archive.streams.AGAIN", 1 << 16)  # bytes that are looked at again in any case
+    monkeypatch.setattr(
+        "dedup.contrib.archives.streams.AGAIN", 1 << 16
+    )  # bytes that are looked at again in any case
     reader, make, size = ARCHIVES[name]
 
     def step(path: str) -> None:

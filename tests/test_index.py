@@ -8,15 +8,12 @@ import asyncio
 import functools
 import math
 import random
-import re
-import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import fields, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -32,7 +29,6 @@ from dedup.index import STORES, Index, Store, Verdict, open_index
 from dedup.index.entry import scope_mask
 from dedup.index.local.index import LocalIndex
 from dedup.settings import SETTINGS
-from tests.support import ROOT
 from tests.support.cluster import Cluster
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
@@ -45,7 +41,7 @@ Opened = Callable[..., AbstractAsyncContextManager[Index]]
 
 @pytest.fixture(params=["memory", "file", "redis", "documented"])
 def store(request: pytest.FixtureRequest) -> str:
-    """Each kind of index in turn, and the one that docs/stores.md shows."""
+    """Each kind of index in turn, and the one that CONTRIBUTING.md tells of."""
     return str(request.param)
 
 
@@ -54,14 +50,7 @@ def address(store: str, address: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of an empty index."""
     if store != "documented":
         return address
-    block = re.search(
-        r"^# dict_store.py\n(.*?)^```", (ROOT / "docs/stores.md").read_text(), re.DOTALL | re.MULTILINE
-    )
-    assert block
-    module = ModuleType("dict_store")
-    exec(block[1], module.__dict__)  # noqa: S102
-    monkeypatch.setitem(sys.modules, "dict_store", module)
-    monkeypatch.setitem(STORES, "dict", Store("dict:", "dict_store:DictIndex"))
+    monkeypatch.setitem(STORES, "dict", Store("dict:", "tests.support.dict_store:DictIndex"))
     return "dict:"
 
 

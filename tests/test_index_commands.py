@@ -155,13 +155,20 @@ def test_help_names_every_verb_and_option() -> None:
     assert all(option in text for option in ("--pages", "--run", "--older-than", "--dry-run", "Exit Status"))
 
 
-@pytest.mark.parametrize("name", ["changes", "compare", "dedup", "duplicates", "evaluate", "index", "links"])
-def test_no_line_of_help_looks_like_a_heading(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "module",
+    [
+        "contrib.archives.commands",
+        "contrib.changes.commands",
+        *(f"scrapy.commands.{name}" for name in ("compare", "duplicates", "evaluate", "index")),
+    ],
+)
+def test_no_line_of_help_looks_like_a_heading(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = set[tuple[str, ...]]()
     for columns in range(60, 130, 3):
         monkeypatch.setenv("COLUMNS", str(columns))
         parser = argparse.ArgumentParser(formatter_class=ScrapyHelpFormatter)
-        command = import_module(f"dedup.scrapy.commands.{name}").Command()
+        command = import_module(f"dedup.{module}").Command()
         command.settings = Settings()
         command.add_options(parser)
         lines = parser.format_help().splitlines()
@@ -724,7 +731,7 @@ def test_a_plan_says_what_an_index_would_take_and_opens_none(run: Command, tmp_p
     assert lines[0] == ["100,000,000 pages by simhash, max_distance = 6"]
     assert ["file", "Redis"] in lines
     assert ["4", "4", "tables"] in lines
-    assert ["14.0 GB", "59.7 GB", "of memory"] in lines  # as docs/scale.md has it
+    assert ["14.0 GB", "59.7 GB", "of memory"] in lines  # as docs/measured.md has it
     assert ["1", "none", "machines of 64.0 GB, 90% full"] in lines
     assert "\n- in Redis, set DEDUP_EXPECTED_PAGES = 100000000\n" in done.stdout
     assert "\n- one server of Redis does not hold this, nor does one master of a cluster\n" in done.stdout

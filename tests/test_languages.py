@@ -1,6 +1,6 @@
 """Copies are found and translations are not taken for copies, whatever the script, with spaces and without.
 
-``python -m tests.test_languages`` prints the figures that docs/quality.md tells.
+``python -m tests.test_languages`` prints the figures that benchmarks/RESULTS.md tells.
 """
 
 from itertools import combinations, pairwise

@@ -10,7 +10,7 @@ import pytest
 from scrapy.settings import Settings
 
 from dedup.droplog.log import DropLog
-from dedup.scrapy.lines import FIRST, LOGGER, Lines
+from dedup.scrapy.log.lines import FIRST, LOGGER, Lines
 from dedup.scrapy.settings import read_settings
 from tests.support.crawls import TWINS, Run, Site, page
 from tests.support.logs import record
@@ -69,7 +69,7 @@ def test_a_crawl_that_goes_on_says_what_was_kept_and_dropped(
 
 def test_a_project_without_lines_of_scrapy_has_none_of_ours(crawl: Run) -> None:
     done = crawl(TWINS, LOGSTATS_INTERVAL=0)
-    assert "dedup.scrapy.progress" not in str([message.getMessage() for message in done.messages])
+    assert "dedup.scrapy.log.progress" not in str([message.getMessage() for message in done.messages])
 
 
 def test_a_crawl_may_have_no_drop_log(crawl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,6 +105,7 @@ def test_the_record_of_a_drop_has_every_field(crawl: Run, site: Site) -> None:
         "bytes": len(TWINS["/b"][2]),
         "rule": "simhash",
         "noise": None,
+        "judge": "index",
         "action": "drop",
         "referer": site.url + "/",
         "canonical": None,

@@ -13,8 +13,8 @@ from urllib.request import urlopen
 import pytest
 from scrapy.exceptions import CloseSpider
 
+from dedup.contrib.workers import shards
 from dedup.scrapy import metrics
-from dedup.scrapy.workers import shards
 from tests.support import ROOT
 from tests.support.crawls import Run, Site, Walker, page
 from tests.support.processes import scrapy

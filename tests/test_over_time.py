@@ -110,7 +110,7 @@ def test_pages_of_earlier_urls_do_not_pile_up(items: Items, store: str, address:
         items.crawl(in_session(number, 5, name=name))
     if store == "file":
         assert in_file(Path(address.removeprefix("file:"))) == 6
-    assert "with 6 pages" in "".join(message.getMessage() for message in items.last.messages)
+    assert "6 pages known" in "".join(message.getMessage() for message in items.last.messages)
 
 
 def test_a_renamed_host_hides_nothing(items: Items, site: Site) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from dedup.filter import Counts, pairs
-from dedup.filter.pairs import FAILED, MANY, Pairs
+from dedup.filter import Counts
+from dedup.filter.watch import pairs
+from dedup.filter.watch.pairs import FAILED, MANY, Pairs
 from tests.support.crawls import Answer, Run, Site, Walker, html, page, words
 
 KEPT, COPY = "http://evil.org/", "http://victim.org/"

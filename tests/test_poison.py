@@ -9,8 +9,6 @@ from tests.support.coroutines import driven
 from tests.support.living import Answering, crawl
 from tests.support.pages.everyday import text
 
-pytestmark = pytest.mark.xfail(strict=False, reason="what one page shows is taken for a law of its kind")
-
 HOST = "http://pins.example.org"
 NOTES, HONEST = 100, 60
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dedup import DedupError, SettingsError
-from dedup.archive import Cleaning
+from dedup.contrib.archives import Cleaning
 from dedup.droplog.drops import Drops
 from dedup.droplog.representatives import Representative, representatives
 from dedup.page.preference import PREFERENCES, preference

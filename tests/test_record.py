@@ -32,6 +32,7 @@ VALUES: dict[str, tuple[Any, list[Any]]] = {
     "bytes": (0, [None, -1, "20 kB"]),
     "rule": ("exact", [None, 7]),
     "noise": ("seen 17 times", [7, []]),
+    "judge": ("probe", [None, 7]),
     "action": ("mark", [None, "", "keep", ["drop"]]),
     "referer": ("http://a.example/", [7, []]),
     "canonical": ("http://a.example/", [7, []]),
@@ -75,7 +76,7 @@ def test_only_the_bytes_and_what_older_logs_lack_may_be_missing(name: str) -> No
         with pytest.raises(ValueError, match=f"^{name} is missing"):
             parse(json.dumps(others))
     assert {
-        *("bytes", "own", "matching", "new", "gone", "noise", "canonical", "agrees", "undone")
+        *("bytes", "own", "matching", "new", "gone", "noise", "judge", "canonical", "agrees", "undone")
     } == OPTIONAL
 
 

@@ -24,18 +24,18 @@ from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
 from scrapy.cmdline import execute
 
 from dedup import SettingsError
+from dedup.contrib.changes.file import Crawl as Made
+from dedup.contrib.changes.file import History
+from dedup.contrib.changes.report import changes_report
 from dedup.droplog.course import Thresholds, pause, read_steps, read_thresholds
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
-from dedup.history.changes import WORDS, Change
-from dedup.history.file import Crawl as Made
-from dedup.history.file import History, Said
-from dedup.history.texts import Text, stored
+from dedup.filter.change import WORDS, Change, Said
 from dedup.page.ignore import Ignore
-from dedup.report.changes import changes_report
 from dedup.report.document import MAX_PAIRS, Source, report
 from dedup.report.file import MARK, check_target, write_report
 from dedup.scrapy.commands.duplicates import run
+from dedup.texts.texts import Text, stored
 from tests.support import ROOT
 from tests.support.browser import ARGUMENTS, program
 from tests.support.logs import HOSTILE, lines, record

@@ -11,11 +11,11 @@ from scrapy.settings import Settings
 
 import dedup
 from benchmarks.quality.replay import Replay
-from dedup.archive import Cleaning
+from dedup.contrib.archives import Cleaning
+from dedup.contrib.archives.commands.run import run as clean
 from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
 from dedup.scrapy.commands.compare.run import run as compare
-from dedup.scrapy.commands.dedup.run import run as clean
 from dedup.scrapy.commands.evaluate.run import run as evaluate
 from dedup.scrapy.settings import read_settings
 from dedup.settings import SETTINGS, DetectorSettings, FilterSettings, IndexSettings

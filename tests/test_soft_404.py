@@ -25,7 +25,7 @@ from dedup.index.local.index import LocalIndex
 from dedup.page.html import Page, parse
 from dedup.page.read import read
 from dedup.page.shell import may_be_shell
-from dedup.scrapy.summary import summary
+from dedup.scrapy.log.summary import summary
 from tests.support.coroutines import driven
 from tests.support.foreign import gather, serving
 from tests.support.foreign.site import Asked, Reply

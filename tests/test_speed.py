@@ -20,13 +20,13 @@ from time import process_time_ns
 from typing import Any
 
 import pytest
-from dedup.filter.kept import Texts, text_of
 from parsel import Selector
 
 from dedup import index as indexes
 from dedup.compiled import fast
 from dedup.filter import Body, Visit
-from dedup.filter.noise import Noise
+from dedup.filter.noise.kinds import Kind
+from dedup.filter.noise.lines import lines_of
 from dedup.fingerprint import chrome, numbers, sketch
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index
@@ -162,29 +162,14 @@ def counted_calls() -> Iterator[Counter[str]]:
         sys.setprofile(None)
 
 
-@pytest.mark.parametrize(
-    ("is_compiled", "bound"),
-    [pytest.param(False, 1_240, id="in Python"), pytest.param(True, 1_150, id="compiled")],
-)
-def test_a_page_without_noise_is_compared_in_so_many_calls(
-    monkeypatch: pytest.MonkeyPatch, is_compiled: bool, bound: int
-) -> None:
-    if is_compiled:
-        pytest.importorskip("dedup.fast")
-    else:
-        monkeypatch.setattr(tokens, "fast", None)
-        monkeypatch.setattr(walk, "fast", None)
+def test_a_page_without_noise_is_compared_in_so_many_calls() -> None:
     url = "http://shop.example.org/list/5/17"
-    page = read(f"{text(1)}{'<li>one!<li>two of May' * 100}<p>5<p>17<a href=/list/5/18>next</a>", url)
-    assert len(text_of(page)) > 900
-    noise = Noise()
-    noise.learn(url, ["a"], ["a"])
-    texts = Texts(noise)
+    markup = f"<p>{text(1)}{'<li>one!<li>two of May' * 100}<p>5<p>17<a href=/list/5/18>next</a>"
     with counted_calls() as events:
-        for _ in range(3):  # for the page itself, for the one near it, and when it is kept
-            texts.digests(url, page, url)
-        texts.shown(url, page, url)
-    assert events["call"] + events["c_call"] < bound
+        lines = lines_of(markup, url)
+        Kind().note("5/17", lines, [])
+    assert len(lines) > 200
+    assert (events["call"] + events["c_call"]) / len(lines) < 48
 
 
 @pytest.mark.parametrize(

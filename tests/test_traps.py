@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from dedup.filter import Counts
-from dedup.filter.traps import LEAST, Traps, way_of
+from dedup.filter.watch.traps import LEAST, Traps, way_of
 from dedup.fingerprint.evidence import Evidence
 from dedup.index.verdict import Near
 from dedup.page.read import read

@@ -14,9 +14,9 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest
 from twisted.python.failure import Failure
 
 from dedup import open_index
-from dedup.filter import doubts
+from dedup.filter.watch import doubts
 from dedup.scrapy.compat import close
-from dedup.scrapy.slot import is_closing
+from dedup.scrapy.crawl.slot import is_closing
 from tests.support.crawls import Run, Site, Walker, page
 from tests.support.filters import DETECTOR
 from tests.support.waiting import wait_until

@@ -7,7 +7,7 @@ import pytest
 
 from dedup.droplog.course import Loss, read_missed
 from dedup.filter import Counts
-from dedup.filter.unreached import Unreached
+from dedup.filter.watch.unreached import Unreached
 from dedup.page.html import Page, parse
 from dedup.page.ids import MAX_URL
 from dedup.page.links import MAX_LINKS, addresses, targets

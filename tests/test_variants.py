@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request
 
-from dedup.history.changes import WORDS
+from dedup.filter.change import WORDS
 from dedup.page.variance import read_variance
 from tests.support.crawls import Answer, Run, Walker, page
 

@@ -34,9 +34,9 @@ FLOORS = [
 ONE_WAY = "imports point one way"
 CRAWLER = "the crawler stands on the library"
 CIRCLES = "no import circles"
-SCRAPY = "scrapy and twisted only in dedup.scrapy and crawler"
+SCRAPY = "scrapy and twisted only in dedup.scrapy, dedup.contrib and crawler"
 REDIS = "redis only in dedup.index.redis"
-SPARK = "pyspark only in dedup.spark"
+SPARK = "pyspark only in dedup.contrib.spark"
 ITSELF = "the package itself knows its lower floors only"
 TESTS = "no product imports its tests or benchmarks"
 
@@ -53,14 +53,14 @@ class Plant(NamedTuple):
 def plants() -> Iterator[Plant]:
     """All that is forbidden, in every folder."""
     for package in PACKAGES:
-        if not package.startswith(("dedup.scrapy", "crawler")):
+        if not package.startswith(("dedup.scrapy", "dedup.contrib", "crawler")):
             yield Plant(SCRAPY, f"{package}.planted_scrapy", "import scrapy", "scrapy")
             yield Plant(SCRAPY, f"{package}.planted_request", "from scrapy.http import Request", "scrapy")
             yield Plant(SCRAPY, f"{package}.planted_twisted", "from twisted.internet import defer", "twisted")
         if not package.startswith("dedup.index.redis"):
             yield Plant(REDIS, f"{package}.planted_redis", "from redis import exceptions", "redis")
             yield Plant(REDIS, f"{package}.planted_late", "def late():\n    import redis.asyncio", "redis")
-        if not package.startswith("dedup.spark"):
+        if not package.startswith("dedup.contrib.spark"):
             yield Plant(SPARK, f"{package}.planted_spark", "from pyspark import sql", "pyspark")
         if package.startswith("dedup"):
             yield Plant(CRAWLER, f"{package}.planted_crawler", "import crawler.demo", "crawler.demo")

@@ -1,4 +1,4 @@
-"""The figures of docs/quality.md on a collection of pages.
+"""The figures of benchmarks/RESULTS.md on a collection of pages.
 
     python -m benchmarks.quality NAME.pairs.tsv.gz --root FOLDER [-s DEDUP_NAME=VALUE ...] [options]
 

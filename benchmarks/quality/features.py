@@ -1,4 +1,4 @@
-"""Other features than those that the evaluation has chosen: each switch is a row of the ablation in docs/quality.md."""
+"""Other features than those that the evaluation has chosen: each switch is a row of the ablation in benchmarks/RESULTS.md."""
 
 import math
 from dataclasses import dataclass, fields

@@ -17,7 +17,7 @@ from dedup import SettingsError
 from dedup.scrapy import judgement, refuse
 
 if TYPE_CHECKING:  # every command of Scrapy loads all spiders
-    from dedup.archive import Capture, Item
+    from dedup.contrib.archives import Capture, Item
 
 #: In the meta of a request: when its page was fetched.  The filter takes keys that begin so for no data of the spider.
 FETCHED = "dedup_fetched"
@@ -59,7 +59,7 @@ class WarcSpider(CheckedSpider):
     }
 
     def __init__(self, path: str = "", **kwargs: Any) -> None:
-        from dedup.archive import open_input
+        from dedup.contrib.archives import open_input
 
         super().__init__()
         try:
@@ -73,7 +73,7 @@ class WarcSpider(CheckedSpider):
 
     async def start(self) -> AsyncIterator[Request]:
         """Requests the pages, each when the one before is on its way, so that few are in memory."""
-        from dedup.archive.inputs import items
+        from dedup.contrib.archives.inputs import items
 
         assert self.crawler.engine is not None
         left_out = Counter[str]()
@@ -90,11 +90,11 @@ class WarcSpider(CheckedSpider):
             refuse(self.crawler, error)
         if left_out:
             why = ", ".join(f"{count:,} {name}" for name, count in sorted(left_out.items()))
-            self.logger.warning("Not in this crawl: %s (docs/archives.md)", why)
+            self.logger.warning("Not in this crawl: %s (docs/contrib/archives.md)", why)
 
     def parse(self, response: Response) -> Iterator[PageItem]:
         """Yields an item for the page."""
-        from dedup.archive.capture import written
+        from dedup.contrib.archives.capture import written
 
         judged = judgement(response)
         is_read = judged is not None and not judged.fingerprint.reason
@@ -110,8 +110,8 @@ class WarcSpider(CheckedSpider):
 
 def _request(item: "Item", page: "Capture", errback: Any) -> Request | None:
     """The request for a page, with its response; None if its address can't be requested."""
-    from dedup.archive.http import parse
-    from dedup.archive.warc import Record
+    from dedup.contrib.archives.http import parse
+    from dedup.contrib.archives.warc import Record
 
     try:
         request = Request(page.url, dont_filter=True, errback=errback, meta={FETCHED: page.fetched})

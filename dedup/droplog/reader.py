@@ -14,11 +14,11 @@ from glob import escape, glob
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from dedup.droplog import course
+from dedup.droplog import course, kept
 from dedup.droplog.log import fill
 from dedup.droplog.record import Record, parse
 from dedup.errors import SettingsError
-from dedup.history import texts
+from dedup.texts import texts
 
 #: Finds the logs that there are by now.
 Find = Callable[[], Iterable[Path]]
@@ -26,16 +26,17 @@ Find = Callable[[], Iterable[Path]]
 #: A longer line is read as several lines, and none of them is a record.
 MAX_LINE = 1 << 20  # bytes
 #: The ends of the names of files that lie beside a log.
-BESIDE = frozenset({course.SUFFIX, texts.SUFFIX, f"{texts.SUFFIX}-journal"})
+BESIDE = frozenset({course.SUFFIX, kept.SUFFIX, texts.SUFFIX, f"{texts.SUFFIX}-journal"})
 
 
-def find_logs(log: str) -> list[Path]:
-    """Returns the logs that crawls have written to a path, sorted by name.
+def find_logs(log: str, suffix: str = "") -> list[Path]:
+    """Returns the logs that crawls have written to a path, or the files of that ending beside them, sorted by name.
 
     ``%(name)s`` and ``%(time)s`` in the path stand for any text.  Raises `SettingsError` if it holds another mark.
     """
-    found = sorted(map(Path, glob(fill(escape(os.path.expanduser(log)), name="*", time="*"))))
-    return [path for path in found if path.suffix not in BESIDE]
+    pattern = fill(escape(os.path.expanduser(log)), name="*", time="*")
+    found = sorted(map(Path, glob(pattern + suffix)))
+    return [path for path in found if suffix or path.suffix not in BESIDE]
 
 
 def find_beside(log: Path, suffix: str) -> Path | None:

@@ -102,6 +102,11 @@ class Record(TypedDict):
             ),
         ]
     ]
+    judge: NotRequired[
+        Annotated[
+            str, _says("who has decided: one of the judges of a page, or no_vary_search; may be missing")
+        ]
+    ]
     action: Annotated[Action, _says(f"what was done with the page: {', '.join(get_args(Action))}")]
     referer: Annotated[str | None, _says("the URL of the page that linked to it, or null", is_url=True)]
     canonical: NotRequired[

@@ -2,19 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
-from dedup.filter.audit import Audit
-from dedup.filter.barren import Barren
-from dedup.filter.doubts import Watch
+from dedup.filter.listener import Listener
 from dedup.filter.stats import Stats
-from dedup.filter.unreached import Unreached
 from dedup.filter.visit import Crawl
+from dedup.filter.watch.audit import Audit
+from dedup.filter.watch.barren import Barren
+from dedup.filter.watch.doubts import Watch
+from dedup.filter.watch.unreached import Unreached
 from dedup.index import Index
 from dedup.index.batching import end
-
-if TYPE_CHECKING:  # few crawls keep a history
-    from dedup.filter.changes import Changes
 
 #: Seconds between two looks whether a crawl that is done is still needed.
 PAUSE = 0.2
@@ -28,7 +25,7 @@ class Ending:
         index: Index,
         watch: Watch,
         barren: Barren,
-        changes: "Changes | None",
+        listener: Listener,
         unreached: Unreached,
         audit: Audit,
         stats: Stats,
@@ -37,7 +34,7 @@ class Ending:
         self._index = index
         self._watch = watch
         self._barren = barren
-        self._changes = changes
+        self._listener = listener
         self._unreached = unreached
         self._audit = audit
         self._stats = stats
@@ -52,13 +49,13 @@ class Ending:
 
     def looks_for_missing(self) -> bool:
         """Returns whether pages are asked for that earlier crawls have met and this one has not: see `Filter`."""
-        if self._changes is None:
+        if not self._listener.asks_at_end:
             return False
         if self._looking is None and not self._crawl.has_ended():
-            self._changes.flush()
+            self._listener.flush()
         elif self._looking is None:
             may_hide = not (self._crawl.depth_limit or self._unreached.count())
-            self._looking = asyncio.create_task(self._changes.look_for_missing(may_hide=may_hide))
+            self._looking = asyncio.create_task(self._listener.look_for_missing(may_hide=may_hide))
             self._looking.add_done_callback(lambda _: self._crawl.wake())
         return self.is_looking
 

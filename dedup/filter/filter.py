@@ -8,34 +8,29 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dedup.droplog.kept import Kept, KeptLog
 from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record, now
-from dedup.filter.barren import Barren
-from dedup.filter.carried import Cargoes
 from dedup.filter.claims import Claimant
 from dedup.filter.copies import Copies
-from dedup.filter.counting import counts_of
-from dedup.filter.doubts import Watch
+from dedup.filter.counting import count_page, counts_of
 from dedup.filter.ending import Ending
+from dedup.filter.judges import Bench, Case
+from dedup.filter.listener import Listener
 from dedup.filter.noise.probe import Probe
 from dedup.filter.reading import Reading
-from dedup.filter.retries import Retries
-from dedup.filter.soft_404 import Soft404s
 from dedup.filter.stats import Counts, Stats, count, spend
-from dedup.filter.traps import Traps
-from dedup.filter.unreached import Unreached
 from dedup.filter.variants import Variants
 from dedup.filter.visit import Crawl, Outcome, Visit
+from dedup.filter.watch.barren import Barren
+from dedup.filter.watch.doubts import Watch
+from dedup.filter.watch.traps import Traps
+from dedup.filter.watch.unreached import Unreached
 from dedup.index import Index, Verdict
-from dedup.page.html import Page
-from dedup.page.siblings import one_address
+from dedup.page.urls import strip_user
 from dedup.settings import Action, FilterSettings
-
-if TYPE_CHECKING:  # few crawls keep a history
-    from dedup.history.file import History
 
 
 class Filter:
@@ -48,125 +43,108 @@ class Filter:
         *,
         stats: Stats | None = None,
         crawl: Crawl | None = None,
-        history: "History | None" = None,
+        listener: Listener | None = None,
         **settings: Any,
     ) -> None:
-        """``index``, ``log`` and ``history`` are closed with the filter; the other keywords are `FilterSettings`.
+        """``index``, ``log`` and ``listener`` are closed with the filter; the other keywords are `FilterSettings`.
 
-        With a ``history`` it is told what has changed since earlier crawls.  Raises `SettingsError` for a value that is not allowed.
+        Raises `SettingsError` for a value that is not allowed.
         """
         self.settings = own = FilterSettings(**settings)
         self.index = index
         self.log = log
+        self._kept_log = KeptLog(log)
         self.stats = stats if stats is not None else Counts()
-        self.history = history
+        #: What hears of the pages, too.
+        self.listener = listener = listener or Listener()
         self.crawl = crawl = crawl or Crawl()
         self._traps = Traps(self.stats)
         self._watch = Watch(index, self.stats, crawl, self._tell_undone)
-        fetches = own.probe and crawl.fetches
-        self._probe = Probe(index, self.stats, crawl, self._watch.undo, fetches=fetches)
-        self._changes = None
-        if history is not None:
-            from dedup.filter import changes
-
-            self._changes = changes.Changes(history, index, self._probe, crawl, self.stats)
+        self._probe = Probe(index, self.stats, crawl, self._watch.undo, fetches=own.probe and crawl.fetches)
+        listener.begin(index, self._probe, crawl, self.stats)
         self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         self._barren = Barren(self._claimant, self._watch)
         #: URLs that need not be fetched.
         self.variants = Variants(index, log, self._watch, self.stats)
-        self._soft_404s = Soft404s(index, self._probe, self.stats, crawl, self._watch.undo, fetches=fetches)
         #: What only near-duplicates link to; it is told what the crawl asks for.
         self.unreached = Unreached(self.stats)
-        self._copies = Copies(index, log, self.stats, own, crawl, self._claimant, self._watch, self.unreached)
-        self._retries = Retries(index.detector.max_distance)
+        self._copies = Copies(index, self.stats, own, crawl, self._claimant, self._watch, self.unreached)
         self._reading = Reading(index.detector, self.stats)
-        self._carried = Cargoes(index.settings.scope)
-        parts = self._watch, self._barren, self._changes, self.unreached
+        judged = self._claimant, self._watch, self._barren, self._probe, self._copies.audit
+        self._bench = Bench(index, log, self.stats, crawl, own, *judged)
+        parts = self._watch, self._barren, listener, self.unreached
         self._ending = Ending(index, *parts, self._copies.audit, self.stats, crawl)
         #: True if another worker has taken over this worker's shard, and crawls all of it again.
         self.has_heir = False
 
     async def judge(self, visit: Visit) -> Outcome:
         """Judges a page, and returns what becomes of it.  Whatever fails, the page is kept."""
-        started = time.perf_counter()
         self.unreached.visit(visit.url)
         self._copies.visit(visit.url)
-        page, fingerprint, known, is_read = await self._reading.read(visit)
-        read = time.perf_counter()
-        self._watch.met(visit.page_id, fingerprint.simhash, self.index.detector.max_distance)
-        if self._retries.shows(visit.page_id, fingerprint.simhash):
-            verdict = Verdict("unjudged", reason="asked_again")
-        else:
-            verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint, visit.carried)
-        if verdict.status == "same" and fingerprint.simhash is not None:
-            self._watch.met_again(visit.page_id, fingerprint.simhash)
-        elif verdict.status == "duplicate" and one_address(visit.url) == one_address(verdict.of or ""):
-            await self._probe.meet(verdict.of_id, page)
-        spend(self.stats, "fingerprint", read - started)
-        spend(self.stats, "claim", time.perf_counter() - read)
-        if (
-            not self.crawl.is_closing()
-            and await self._soft_404s.ask(visit, page, verdict)
-            and not verdict.kept
-        ):
-            verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint, visit.carried)
-        claimed = verdict
-        if not self.crawl.is_closing():
-            verdict = await self._soft_404s.check(visit, page, fingerprint, claimed)
-            if verdict.status == "new":
-                verdict = await self._probe.check(visit, page, fingerprint, verdict)
-        verdict = await self._barren.give_way(visit, fingerprint, claimed, verdict)
-        if verdict.status == "new":
-            if self._carried.differ(visit, fingerprint):
-                verdict = replace(verdict, reason="carries")
-        elif claimed.status == "new":  # what was dropped for it meanwhile is fetched again
+        case = await self._read(visit)
+        verdict = await self._bench.decide(case)
+        # What was dropped for it meanwhile is fetched again.
+        if case.claimed.status == "new" != verdict.status:
             await self.failed(visit.page_id)
         elif verdict.status == "same":
-            await self._probe.keep(visit, page, fingerprint)
-        unchanged = bool(self.settings.incremental) and verdict.known
-        outcome = Outcome("keep", verdict, fingerprint, page if is_read else None, None, unchanged=unchanged)
-        if verdict.status == "duplicate":
-            action = self._barren.action(visit, verdict, self.action_for(visit))
-            outcome = self._copies.record(visit, outcome, page.canonical, action)
-        if self._changes is not None:
-            outcome = await self._changes.see(visit, outcome, incremental=self.settings.incremental is True)
-        count(self.stats, "pages")
-        reason = outcome.verdict.reason
-        count(self.stats, "unjudged" if reason else outcome.verdict.status, reason)
-        if outcome.unchanged:
-            count(self.stats, "unchanged")
-        if verdict.crowded:
-            self._traps.crowd(visit.url)
-        if verdict.near is not None:
-            self._traps.add(visit.url, verdict.near)
-        self._traps.meet(visit.url, page if is_read else None, kept=outcome.record is None)
-        if outcome.record is None:
-            self._copies.keep(visit, page.canonical)
-            self._barren.expect(visit.page_id, None if outcome.unchanged else visit.kind)
-            if verdict.status == "new" and self.unreached.reads():
-                for url in visit.links():
-                    self.unreached.ask(url)
-            self._copies.note_link(visit.referer, leads_to_page=verdict.reason not in {"short", "empty"})
+            await self._probe.keep(visit, case.page, case.fingerprint)
+        outcome = self._outcome(case)
+        outcome = await self.listener.judged(visit, outcome, incremental=self.settings.incremental is True)
+        count_page(self.stats, outcome)
+        self._traps.see(visit.url, outcome)
+        if case.record is None:
+            self._keep(case, outcome)
         else:
-            self._copies.follow_up(visit, outcome, outcome.record, known)
+            self._copies.follow_up(visit, outcome, case.record, case.body)
             if verdict.of == visit.referer:
                 self._copies.note_link(visit.referer, leads_to_page=False)
         return outcome
+
+    async def _read(self, visit: Visit) -> Case:
+        started = time.perf_counter()
+        page, fingerprint, body, is_read = await self._reading.read(visit)
+        self._watch.met(visit.page_id, fingerprint.simhash, self.index.detector.max_distance)
+        spend(self.stats, "fingerprint", time.perf_counter() - started)
+        return Case(visit, page, fingerprint, body, is_read, self.action_for(visit))
+
+    def _outcome(self, case: Case) -> Outcome:
+        verdict, record = case.verdict, case.record
+        return Outcome(
+            "keep" if record is None else case.action,
+            verdict,
+            case.fingerprint,
+            case.page if case.is_read else None,
+            record,
+            leads_on=record is not None and self._copies.leads_on(case.visit, record, verdict.of_id or ""),
+            unchanged=bool(self.settings.incremental) and verdict.known,
+        )
+
+    def _keep(self, case: Case, outcome: Outcome) -> None:
+        visit, verdict = case.visit, case.verdict
+        if verdict.judge != "index" or verdict.reason:
+            why = verdict.why or verdict.reason or ""
+            self._kept_log.write(Kept(now(), strip_user(visit.url), verdict.judge, why, verdict.beside))
+        self._copies.keep(visit)
+        self._bench.canonicals.keep(visit.url, case.page.canonical)
+        self._barren.expect(visit.page_id, None if outcome.unchanged else visit.kind)
+        if verdict.status == "new" and self.unreached.reads():
+            for url in visit.links():
+                self.unreached.ask(url)
+        self._copies.note_link(visit.referer, leads_to_page=verdict.reason not in {"short", "empty"})
 
     async def spare(self, visit: Visit) -> Record | None:
         """Returns the record of a page that need not be fetched, since its site says that it is a kept one; else None."""
         may_drop = self.action_for(visit) == "drop" and not self.crawl.depth_limit
         record = await self.variants.drop(visit) if may_drop else None
-        if record is not None and self._changes is not None:
-            self._changes.spare(visit.url)
+        if record is not None:
+            self.listener.spared(visit.url)
         return record
 
     def parks(self, url: str, found_on: str | None) -> bool:
         """Returns whether a link is not to be followed, since it leads on in a trap; ``found_on`` is the URL of its page."""
         if self.settings.action == "mark" or not self._traps.parks(url, found_on):
             return False
-        if self._changes is not None:
-            self._changes.spare(url)
+        self.listener.spared(url)
         return True
 
     def follow(self, verdict: Verdict, page_id: str) -> None:
@@ -182,19 +160,13 @@ class Filter:
 
         If the spider has not read all of it, there may be links on it to pages that the crawl has not met.
         """
-        if self._changes is not None:
-            self._changes.note_asked(url, is_read=is_read)
+        self.listener.asked(url, is_read=is_read)
 
     def action_for(self, visit: Visit) -> Action:
         """Returns what is done with a page if it is a near-duplicate."""
         if visit.action is not None:
             return visit.action
         return "mark" if visit.is_seed or visit.depth < self.settings.min_depth else self.settings.action
-
-    def keep_pair(self, record: Record, page: Page) -> None:
-        """Stores the words of a near-duplicate, for the report."""
-        if self._changes is not None:
-            self._changes.keep_pair(record, page)
 
     def take_back(self, record: Record) -> None:
         """Takes a near-duplicate out of the stats: its record was wrong, and the page is judged again."""
@@ -213,8 +185,7 @@ class Filter:
         """Confirms a page: the crawler has processed all of its output, items included."""
         if not self.is_open(page_id):
             return  # an item of it has failed already, and nothing is done for the page
-        if self._changes is not None:
-            self._changes.handed_over(page_id)
+        self.listener.handed_over(page_id)
         if not self._barren.is_barren(page_id):
             self._watch.settle(page_id, processed=True)
             await self._claimant.confirm(page_id)
@@ -222,8 +193,7 @@ class Filter:
 
     async def failed(self, page_id: str) -> None:
         """Takes back the claim on a page that could not be processed."""
-        if self._changes is not None:
-            self._changes.failed(page_id)
+        self.listener.failed(page_id)
         await self._claimant.release(page_id)
         self._watch.settle(page_id, processed=False)
         self._barren.leave(page_id)
@@ -233,8 +203,7 @@ class Filter:
         if self.is_open(page_id):
             await self.failed(page_id)
         else:
-            if self._changes is not None:
-                self._changes.forget(page_id)
+            self.listener.undone(page_id)
             await self._claimant.forget(page_id)
             self._watch.undo(page_id, "an item of the page that it duplicates failed")
 
@@ -246,16 +215,16 @@ class Filter:
         """
         count(self.stats, "asked_again")
         if alike:
-            self._retries.add(page_id, simhash)
-        if self._changes is not None:
-            self._changes.failed(page_id)
+            self._bench.retries.add(page_id, simhash)
+        self.listener.failed(page_id)
         await self._claimant.release(page_id)
         self._watch.undo(page_id, "the spider has asked for the page that it duplicates once more")
 
     def is_open(self, page_id: str) -> bool:
         """Returns whether a page was kept and has neither been handed over nor failed yet."""
-        is_met = self._changes is not None and self._changes.is_open(page_id)  # one that can't be judged, too
-        return is_met or self._claimant.is_open(page_id)
+        return self.listener.is_open(page_id) or self._claimant.is_open(
+            page_id
+        )  # one that can't be judged, too
 
     def is_busy(self) -> bool:
         """Returns whether a crawl with nothing else to do should go on: a drop is uncertain, or the audit still fetches.
@@ -302,9 +271,9 @@ class Filter:
         """
         self._copies.close()
         await self._ending.close()
-        if self._changes is not None:
-            self._changes.close()
+        self.listener.close()
         self.unreached.close()
         await self._watch.close()
         await self._claimant.close(finished=finished or self.has_heir)
         self.log.close()
+        self._kept_log.close()

@@ -1,7 +1,9 @@
 """The record of a near-duplicate, as the filter makes it."""
 
 from dedup.droplog.record import Record, make, now
-from dedup.filter.visit import Outcome, Visit
+from dedup.filter.visit import Visit
+from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.index import Verdict
 from dedup.page.urls import strip_user
 from dedup.settings import Action
 
@@ -9,9 +11,15 @@ from dedup.settings import Action
 MAX_NOISE = 200
 
 
-def make_record(visit: Visit, found: Outcome, action: Action, canonical: str, agrees: bool | None) -> Record:
+def make_record(
+    visit: Visit,
+    verdict: Verdict,
+    fingerprint: Fingerprint,
+    action: Action,
+    canonical: str,
+    agrees: bool | None,
+) -> Record:
     """Returns what the log says of a page that is a near-duplicate."""
-    verdict, fingerprint = found.verdict, found.fingerprint
     evidence = verdict.evidence
     own, matching = (round(evidence.own), round(evidence.matching)) if evidence else (None, None)
     noise = None if verdict.noise is None else verdict.noise[:MAX_NOISE]
@@ -32,6 +40,7 @@ def make_record(visit: Visit, found: Outcome, action: Action, canonical: str, ag
         bytes=visit.size,
         rule=verdict.rule or "",
         noise=noise,
+        judge=verdict.judge,
         action=action,
         referer=strip_user(visit.referer) if visit.referer else None,
         canonical=strip_user(canonical) or None,

@@ -18,12 +18,12 @@ from dataclasses import replace
 from msgspec import Struct, field
 from xxhash import xxh3_128_hexdigest
 
-from dedup.filter.alarm import name_of
-from dedup.filter.error_page import Address, ErrorPage, in_common
+from dedup.filter.noise.error_page import Address, ErrorPage, in_common
 from dedup.filter.noise.likeness import still_kept
 from dedup.filter.noise.probe import Probe
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
+from dedup.filter.watch.alarm import name_of
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index import Index, Verdict

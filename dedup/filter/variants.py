@@ -13,12 +13,12 @@ from xxhash import xxh3_128_intdigest
 from dedup.droplog.log import DropLog, as_line
 from dedup.droplog.record import Record
 from dedup.errors import DedupError
-from dedup.filter.doubts import Watch
-from dedup.filter.drop import Drop
 from dedup.filter.noise.likeness import still_kept
 from dedup.filter.recording import make_record
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Outcome, Visit
+from dedup.filter.watch.doubts import Watch
+from dedup.filter.watch.drop import Drop
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, Verdict
 from dedup.latest import Latest
@@ -77,9 +77,7 @@ class Variants:
             verdict = await self._verdict(kept)
             if verdict is None or not (verdict.done or self._watch.may_doubt(visit.page_id, verdict.of_run)):
                 return None
-            record = make_record(
-                visit, Outcome("drop", verdict, kept.fingerprint, None, None), "drop", "", None
-            )
+            record = make_record(visit, verdict, kept.fingerprint, "drop", "", None)
             self._log.write(record)
         except (DedupError, OSError, ValueError) as error:
             logger.debug("Fetched: %s: %s", inert(visit.url), error)
@@ -105,7 +103,7 @@ class Variants:
             return None
         _, copied = found
         is_done = copied.done and self._index.is_own(copied.of_run)
-        return replace(copied, of=kept.url, distance=0, resemblance=1.0, rule=RULE, done=is_done)
+        return replace(copied, of=kept.url, distance=0, resemblance=1.0, rule=RULE, done=is_done, judge=RULE)
 
 
 def _key(visit: Visit, variance: Variance) -> int | None:

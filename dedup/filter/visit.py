@@ -15,7 +15,7 @@ from dedup.page.html import Page
 from dedup.settings import Action
 
 if TYPE_CHECKING:  # few crawls keep a history
-    from dedup.history.changes import Change
+    from dedup.filter.change import Change
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ content of the site, as if it were the first.
 from enum import StrEnum
 from typing import Protocol
 
-from dedup.history import CRAWL
+#: The first digits of a run are those of its crawl, all of whose workers have them.
+CRAWL = 16
 
 
 class State(StrEnum):

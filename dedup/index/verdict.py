@@ -49,6 +49,9 @@ class Verdict:
     refiled: bool = field(default=False, compare=False)
     #: True if the page is kept, and more pages are like it than a claim looks at: it may be a near-duplicate of one of them.
     crowded: bool = field(default=False, compare=False)
+    judge: str = field(default="", compare=False)  #: who has decided, in a crawl: `dedup.filter.judges`
+    why: str = field(default="", compare=False)  #: what that judge has seen, in words
+    beside: str = field(default="", compare=False)  #: the kept page that it was compared with
 
     def _repr_html_(self) -> str:
         said = ("status", "of", "rule", "distance", "resemblance", "reason", "noise")

@@ -19,11 +19,11 @@ from dedup.droplog.course import read_missed, read_steps, read_thresholds, width
 from dedup.droplog.drops import Drops
 from dedup.droplog.reason import reason
 from dedup.droplog.record import FIELDS, Record
-from dedup.history.differences import edits
-from dedup.history.texts import Find, Runs
 from dedup.report.file import assembled
 from dedup.report.noise import noise_by_pattern
 from dedup.report.plain import tables
+from dedup.texts.differences import edits
+from dedup.texts.texts import Find, Runs
 
 #: The most pairs and hosts that are listed, and the most bytes of the pages' words.
 MAX_PAIRS, MAX_HOSTS, MAX_WORDS = 10_000, 1_000, 16_000_000

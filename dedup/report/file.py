@@ -18,20 +18,32 @@ from string import Template
 
 from dedup.errors import SettingsError
 
+HOME = "dedup.report"
 #: A file in which this stands is a report, and may be replaced by another.
 MARK = '<meta name="generator" content="scrapy duplicates">'
 
 
-def assembled(page: str, styles: Iterable[str], scripts: Iterable[str], data: object, plain: str = "") -> str:
+def assembled(
+    page: str,
+    styles: Iterable[str],
+    scripts: Iterable[str],
+    data: object,
+    plain: str = "",
+    package: str = HOME,
+) -> str:
     """Returns the text of a file, in ASCII, made from the names of its templates and from its data.
 
     The template of a page begins behind what all have as their head.  ``plain`` is HTML for browsers that run no scripts.
+    Templates that this package lacks are those of ``package``.
     """
-    folder = files("dedup.report").joinpath("templates")
-    style, script = (
-        "\n".join(folder.joinpath(name).read_text("utf-8") for name in names) for names in (styles, scripts)
-    )
-    html = "".join(folder.joinpath(name).read_text("utf-8") for name in ("head.html", page))
+    own, theirs = (files(each).joinpath("templates") for each in (HOME, package))
+
+    def joined(*names: str) -> str:
+        found = (own / name if (own / name).is_file() else theirs / name for name in names)
+        return "\n".join(template.read_text("utf-8") for template in found)
+
+    style, script = joined(*styles), joined(*scripts)
+    html = joined("head.html") + joined(page)
     return Template(html).substitute(
         mark=MARK,
         style=style,

@@ -33,16 +33,15 @@ COMPONENTS = (
     ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ConfirmMiddleware", SPIDER_ORDER),
     ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ArrivalMiddleware", ARRIVAL_ORDER),
     ("EXTENSIONS", "dedup.scrapy.extensions.Timeline", 0),
-    ("EXTENSIONS", "dedup.scrapy.extensions.KeepText", 0),
-    ("EXTENSIONS", "dedup.scrapy.progress.Progress", 0),
+    ("EXTENSIONS", "dedup.scrapy.log.progress.Progress", 0),
 )
 #: Those of some crawls alone; in others, what they need is not loaded.
 LINKS = ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.links.middleware.LinksMiddleware", LINKS_ORDER)
-REVISITS = ("SPIDER_MIDDLEWARES", "dedup.scrapy.revisits.RevisitMiddleware", REVISIT_ORDER)
+REVISITS = ("SPIDER_MIDDLEWARES", "dedup.contrib.changes.revisits.RevisitMiddleware", REVISIT_ORDER)
 #: Those of the workers of a crawl.
 SHARD_COMPONENTS = (
-    ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.workers.shards.ShardMiddleware", DOOR_ORDER),
-    ("SPIDER_MIDDLEWARES", "dedup.scrapy.workers.start.ShardStartMiddleware", START_ORDER),
+    ("DOWNLOADER_MIDDLEWARES", "dedup.contrib.workers.shards.ShardMiddleware", DOOR_ORDER),
+    ("SPIDER_MIDDLEWARES", "dedup.contrib.workers.start.ShardStartMiddleware", START_ORDER),
 )
 
 
@@ -51,8 +50,8 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy.  A project that has given them other places keeps those."""
+        from dedup.scrapy.queues import warn_of_queue
         from dedup.scrapy.settings import asks_for, is_sharded, may_revisit, weighs_links
-        from dedup.scrapy.workers.queues import warn_of_queue
 
         if is_sharded(settings):
             for component in SHARD_COMPONENTS:

@@ -1,6 +1,6 @@
 """What differs between the versions of Scrapy, from 2.13 on: all of it is here, and goes when they go.
 
-* Before 2.14, requests are sent by another method (`dedup.scrapy.sending`), middleware methods are called with ``spider``, and there are no `scrapy.utils.asyncio`, no
+* Before 2.14, requests are sent by another method (`dedup.scrapy.requests.sending`), middleware methods are called with ``spider``, and there are no `scrapy.utils.asyncio`, no
   ``AsyncCrawlerProcess``, ``get_spider_loader`` and no coroutines of the engine.
 * Before 2.18, a handler of ``spider_opened`` can't stop a crawl by raising `CloseSpider`, which is only logged.
 """

@@ -12,8 +12,8 @@ from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import hide, outcome_of, show
+from dedup.scrapy.requests.visits import SEED, is_seed, page_id
 from dedup.scrapy.settings import read_group, weighs_links
-from dedup.scrapy.visits import SEED, is_seed, page_id
 from dedup.settings import LinkSettings
 
 if TYPE_CHECKING:  # few crawls weigh links

@@ -12,11 +12,11 @@ from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 from dedup.errors import IndexUnavailableError
-from dedup.frontier.delay import Delay
-from dedup.scrapy.sending import at_sending, give_back
+from dedup.index.redis.delay import Delay
+from dedup.scrapy.crawl.slot import is_closing
+from dedup.scrapy.requests.sending import at_sending, give_back
 from dedup.scrapy.settings import shared_address
 from dedup.scrapy.signals import logger_for
-from dedup.scrapy.slot import is_closing
 
 #: Seconds between two attempts while the server does not answer.
 PAUSE = 1.0

@@ -1,19 +1,13 @@
-"""Two extensions that write beside the drop log: the course of the crawl, and the words of its pages."""
+"""An extension that writes the course of the crawl beside the drop log."""
 
 import asyncio
 import time
 from typing import TYPE_CHECKING
 
 from scrapy import Spider
-from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
-from scrapy.http import Response
 
 from dedup.droplog import course
-from dedup.droplog.record import Record
 from dedup.scrapy.component import Component
-from dedup.scrapy.judgement import outcome_of
-from dedup.scrapy.settings import asks_for
 
 if TYPE_CHECKING:  # Scrapy loads extensions early (see `dedup.scrapy.addon.COMPONENTS`)
     from dedup.filter import Filter
@@ -57,24 +51,3 @@ class Timeline(Component):
             get, names = self.crawler.stats.get_value, ("sampled", "new", "contents_low", "contents_high")
             sample = (get(f"dedup/unreached/{name}", 0) for name in names)
             self._course.end(course.Loss(self.filter.unreached.count(), *sample))
-
-
-class KeepText(Component):
-    """A Scrapy extension: stores the words of each near-duplicate, for the report, beside those of kept pages."""
-
-    filter: "Filter | None" = None
-
-    def __init__(self, crawler: Crawler) -> None:
-        if not asks_for(crawler.settings, "keep_text"):
-            raise NotConfigured  # each signal that is heard costs some time
-        super().__init__(crawler)
-
-    def filter_opened(self, filter: "Filter") -> None:
-        """Stores from now on, if there is a history."""
-        self.filter = filter
-
-    def near_duplicate(self, response: Response, record: Record) -> None:
-        """A page is a near-duplicate, and its record is in the log."""
-        outcome = outcome_of(response)
-        if self.filter is not None and outcome is not None and outcome.page is not None:
-            self.filter.keep_pair(record, outcome.page)

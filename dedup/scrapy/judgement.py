@@ -10,8 +10,8 @@ from scrapy.http import Response, TextResponse
 
 if TYPE_CHECKING:  # this module is imported at every command of Scrapy
     from dedup.filter import Outcome
+    from dedup.filter.change import Change
     from dedup.fingerprint.fingerprint import Fingerprint
-    from dedup.history.changes import Change
     from dedup.index import Index, Verdict
 
 #: The flag of a response that is a near-duplicate and is not dropped.

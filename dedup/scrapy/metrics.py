@@ -16,12 +16,13 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from dedup.errors import SettingsError
+from dedup.filter.judges import BY_NAME
 from dedup.index.verdict import Status
 from dedup.page.urls import host
 from dedup.scrapy.component import Component
+from dedup.scrapy.crawl.crew import crew_of
 from dedup.scrapy.judgement import outcome_of
 from dedup.scrapy.signals import refuse
-from dedup.scrapy.workers.shards import ShardMiddleware
 from dedup.settings import Action
 
 if TYPE_CHECKING:
@@ -33,13 +34,14 @@ if TYPE_CHECKING:
 HOSTS = 100
 #: Why a page is kept unjudged.
 REASONS = (
-    "alarm asked_again binary carries empty hostile index internal_error large log outdated partial scripted short soft_404 "
+    "alarm asked_again audit binary carries empty hostile index internal_error large log outdated partial scripted short soft_404 "
     "truncated uncertain undecodable"
 )
 #: Stats of one family, by what tells them apart.
 PARTED = {
     "unjudged": ("reason", REASONS),
     "skipped": ("reason", "by_the_filter inline method no_callback opted_out sent_again status type"),
+    "judges": ("judge", " ".join(BY_NAME)),
     "canonical": ("whose", "agrees other own"),
     "late": ("outcome", "duplicate filed never"),
     "seconds": ("part", "claim fingerprint paused"),
@@ -49,7 +51,7 @@ COUNTED = (
     "alarms alarms/queries asked_again audit/checked audit/failed audit/wrong carries crowded depth/led_on dropped "
     "dropped/elsewhere duplicate equal_bodies fetched_again hosts/alarms hosts/dropped hosts/led_on "
     "items_left_out links/came_back links/harvested links/items_left_out links/parked "
-    "links/weighed links_marked marked new no_vary_search not_followed not_modified not_modified_bytes off_host own_content own_content/host_unknown pages "
+    "links/weighed links_marked marked new no_vary_search not_followed not_modified not_modified_bytes off_host own_content own_content/host_unknown pages parked "
     "probe/failed probed probes same shard/handed_over shard/inherited shard/not_handed_over shard/not_noted shard/not_scheduled shard/taken "
     "shard/unreadable soft_404 soft_404/hosts uncertain unchanged"
 )
@@ -80,9 +82,8 @@ class Metrics(Component):
     def spider_opened(self, spider: Spider) -> None:
         """Begins to answer, or stops the crawl before any page."""
         settings = self.crawler.settings
-        self._shards: ShardMiddleware | None = self.crawler.get_downloader_middleware(ShardMiddleware)
-        if self._shards is not None:
-            self._shards.is_watched = True
+        self._crew = crew_of(self.crawler)
+        self._crew.is_watched = True
         where = settings.get("METRICS_HOST", "127.0.0.1"), settings.get("METRICS_PORT", 9410)
         try:
             from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
@@ -152,23 +153,9 @@ class Metrics(Component):
         for name, spelled in others.items():
             if isinstance(value := stats[spelled], (int, float)):
                 yield gauge(name, f"The stats {spelled}.", value)
-        if self._shards is not None:
-            yield from self._of_shards(self._shards, gauge)
+        yield from self._crew.gauges()
         yield gauge("dedup_last_page_seconds", "When a page was judged last, since 1970.", self._last)
         yield gauge("dedup_doubts", "Drops that may yet be undone.", self.filter.doubts if self.filter else 0)
-
-    def _of_shards(self, of: ShardMiddleware, gauge: Any) -> "Iterator[Metric]":
-        waiting = gauge(
-            "dedup_shard_links_waiting", "Links that wait for a shard that nobody crawls.", labels=["shard"]
-        )
-        leases = gauge("dedup_shard_lease_seconds", "Until the lease of a shard ends.", labels=["shard"])
-        for number, (lease, links) in enumerate(of.shards, start=1):
-            leases.add_metric([str(number)], lease / 1000)
-            waiting.add_metric([str(number)], links)
-        yield from (waiting, leases)
-        yield gauge("dedup_outbox_links", "Links that wait here to be handed over.", len(of.outbox.waiting))
-        silence = time.time() - of.beaten
-        yield gauge("dedup_silence_seconds", "Since the Redis of the workers has answered.", silence)
 
     async def spider_closed(self, spider: Spider) -> None:
         """Answers no more."""

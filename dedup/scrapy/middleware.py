@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Container, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
 from scrapy import Request, Spider
@@ -20,27 +20,26 @@ from dedup.filter import Filter, Visit
 from dedup.filter.stats import count
 from dedup.latest import Latest
 from dedup.printing import inert
-from dedup.scrapy.bounds import Bounds
-from dedup.scrapy.callbacks import callback_of
 from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component, is_tried_out
 from dedup.scrapy.confirm import ConfirmMiddleware
-from dedup.scrapy.engine import Engine
-from dedup.scrapy.jobs import begin_run, leave_run
+from dedup.scrapy.crawl.crew import crew_of
+from dedup.scrapy.crawl.engine import Engine
+from dedup.scrapy.crawl.jobs import begin_run, leave_run
+from dedup.scrapy.crawl.opening import open_filter
+from dedup.scrapy.crawl.revisiting import Revisits, revisits_of
+from dedup.scrapy.crawl.slot import Slot
 from dedup.scrapy.judgement import FLAG, NearDuplicate, Parked, outcome_of, remember
-from dedup.scrapy.lines import Lines
-from dedup.scrapy.opening import open_filter, shards_of
-from dedup.scrapy.sending import at_sending, past_cache
-from dedup.scrapy.settings import may_revisit, unheard_shard
+from dedup.scrapy.log.lines import Lines
+from dedup.scrapy.log.summary import LOGGER as SUMMARY
+from dedup.scrapy.log.summary import summary
+from dedup.scrapy.requests.bounds import Bounds
+from dedup.scrapy.requests.callbacks import callback_of
+from dedup.scrapy.requests.sending import at_sending, past_cache
+from dedup.scrapy.requests.visits import DROPPED, OWN, TAB, found_on, page_id, reason_to_skip, visit
+from dedup.scrapy.settings import unheard_shard
 from dedup.scrapy.signals import change_found, filter_opened, logger_for, near_duplicate, refuse
-from dedup.scrapy.slot import Slot
-from dedup.scrapy.summary import LOGGER as SUMMARY
-from dedup.scrapy.summary import summary
-from dedup.scrapy.visits import DROPPED, OWN, TAB, found_on, page_id, reason_to_skip, visit
 from dedup.settings import CrawlSettings
-
-if TYPE_CHECKING:  # few crawls revisit pages
-    from dedup.scrapy.revisits import RevisitMiddleware
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +62,7 @@ class NearDuplicateMiddleware(Component):
         self.filter: Filter | None = None  # while the spider is open
         self.settings = CrawlSettings()
         self._scheduled: Container[Request] = ()
-        self._revisits: RevisitMiddleware | None = None
+        self._revisits = Revisits()
         self._kept: dict[Request, str] = {}  # page ids of those that the engine is not yet done with
         self._dropped = Latest[str, None](MAX_DROPPED)  # page ids that an errback was told of
         self._logger = logger_for(crawler, __name__)
@@ -95,12 +94,8 @@ class NearDuplicateMiddleware(Component):
                 at_sending(self.crawler, past_cache)
             if self.settings.no_vary_search:
                 at_sending(self.crawler, self._send)
-            if may_revisit(self.crawler.settings):
-                from dedup.scrapy import revisits
-
-                self._revisits = self.crawler.get_spider_middleware(revisits.RevisitMiddleware)
-            if self._revisits:
-                self._revisits.begin(self.filter, carried)
+            self._revisits = revisits_of(self.crawler)
+            self._revisits.begin(self.filter, carried)
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if not isinstance(error, DedupError):
                 error = DedupError(f"the filter can't start: {type(error).__name__}: {inert(str(error))}")
@@ -123,7 +118,8 @@ class NearDuplicateMiddleware(Component):
         self._bounds.check(request)
         if not self._may_spare(request):
             return
-        if self.filter.parks(request.url, found_on(request)):
+        # What carries a part of an item leads to no page alone.
+        if not self._carried.has_data(request) and self.filter.parks(request.url, found_on(request)):
             raise Parked(inert(request.url), "it leads on in a trap without end")
         if not self.filter.variants:
             return
@@ -162,7 +158,7 @@ class NearDuplicateMiddleware(Component):
         if self.filter is None:
             return response
         revisits = self._revisits
-        known = revisits.unmodified(request, response) if revisits else None
+        known = revisits.unmodified(request, response)
         if known is not None:
             response = known.response
         why = reason_to_skip(request, response, self.settings.types)
@@ -170,7 +166,7 @@ class NearDuplicateMiddleware(Component):
             why = "inline"
         if why is None and self._is_sent_again(request):
             why = "sent_again"
-        if why is not None and revisits and known:
+        if why is not None and known:
             return revisits.whole(request)
         if why is not None:
             count(self.crawler.stats, "skipped", why)
@@ -180,7 +176,7 @@ class NearDuplicateMiddleware(Component):
             return response
         page = self._visit(request, response)
         outcome = await self.filter.judge(page if known is None else known.seen(page))
-        if revisits and known and not revisits.suffices(request, outcome):
+        if known and not revisits.suffices(request, outcome):
             await self.filter.failed(page.page_id)
             if outcome.record is not None:
                 self.filter.take_back(outcome.record)
@@ -228,7 +224,7 @@ class NearDuplicateMiddleware(Component):
         output = self.crawler.get_spider_middleware(ConfirmMiddleware)
         is_handed_over = output is not None and output.take(page_id)
         if self.filter.is_open(page_id):
-            if is_handed_over and self._revisits:
+            if is_handed_over:
                 self._revisits.keep(request)
             self._do(self.filter.handed_over(page_id) if is_handed_over else self.filter.failed(page_id))
 
@@ -293,8 +289,7 @@ class NearDuplicateMiddleware(Component):
             if self._tasks:
                 await asyncio.wait(self._tasks, timeout=PATIENCE)
             # What is left to be crawled is in the JOBDIR, or in Redis; else it is lost.
-            shards = shards_of(self.crawler)
-            is_left = bool(self.crawler.settings.get("JOBDIR") or (shards and shards.journal.is_kept))
+            is_left = bool(self.crawler.settings.get("JOBDIR")) or crew_of(self.crawler).leaves_rest
             await filter.close(finished=reason == "finished" or is_left)
             leave_run(self.crawler.settings, filter.index.run)
             self._carried.close()

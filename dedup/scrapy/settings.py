@@ -3,8 +3,9 @@
 `dedup.settings` says which there are.
 """
 
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,7 +28,6 @@ from dedup.values import Group, LogPath
 
 if TYPE_CHECKING:
     from dedup.fingerprint.detector import Detector
-    from dedup.frontier.partition import Shard
     from dedup.index import Index
 
 G = TypeVar("G", bound=Group)
@@ -78,7 +78,8 @@ def _spelling() -> Iterator[None]:
         raise spelled(error) from None
 
 
-def _read(settings: BaseSettings, name: str) -> Any:
+def read_setting(settings: BaseSettings, name: str) -> Any:
+    """Returns the value of a setting.  Raises `SettingsError`, not yet `spelled`."""
     value = SETTINGS[name].read(settings.get(_spell(name)))
     return in_project(value) if value and isinstance(SETTINGS[name].kind, LogPath) else value
 
@@ -86,7 +87,7 @@ def _read(settings: BaseSettings, name: str) -> Any:
 def asks_for(settings: BaseSettings, flag: str) -> bool:
     """Returns whether a flag is set; a wrong value counts as yes, and is refused when the crawl starts."""
     try:
-        return bool(_read(settings, flag))
+        return bool(read_setting(settings, flag))
     except SettingsError:
         return True
 
@@ -97,13 +98,13 @@ def read_group(settings: BaseSettings, group: type[G]) -> G:
     Raises `SettingsError`: one line that names the setting, its value and what is allowed.
     """
     with _spelling():
-        return group(**{name: _read(settings, name) for name in group.settings()})
+        return group(**{name: read_setting(settings, name) for name in group.settings()})
 
 
 def namespace_of(settings: BaseSettings, spider: str = "") -> str:
     """Whose pages are compared in a crawl of a spider.  Raises `SettingsError`."""
     with _spelling():
-        return _read(settings, "namespace") or default_namespace(settings.get("BOT_NAME"), spider)
+        return read_setting(settings, "namespace") or default_namespace(settings.get("BOT_NAME"), spider)
 
 
 def read_settings(settings: BaseSettings, spider: str = "", run: str | None = None) -> Options:
@@ -160,58 +161,24 @@ def is_sharded(settings: BaseSettings) -> bool:
 def unheard_shard(spider: Spider, settings: BaseSettings) -> str:
     """Returns a warning if a spider has an argument that looks like the setting ``shard``; else ""."""
     shard = getattr(spider, "shard", None)
-    if not isinstance(shard, str) or is_sharded(settings):
+    if not isinstance(shard, str) or is_sharded(settings) or not re.fullmatch(r"(auto|\d+)/\d+", shard):
         return ""
-    from dedup.frontier.partition import Shard
-
-    with suppress(SettingsError):
-        setting = f"{_spell('shard')}={Shard.read(shard)}"
-        return (
-            f"The spider {spider.name} crawls all hosts, since shard={shard} is an argument of the spider, and not a setting: to "
-            f"crawl one shard of them, start it with -s {setting}"
-        )
-    return ""
+    return (
+        f"The spider {spider.name} crawls all hosts, since shard={shard} is an argument of the spider, and not a setting: to "
+        f"crawl one shard of them, start it with -s {_spell('shard')}={shard}"
+    )
 
 
 def shared_address(settings: BaseSettings, shard: str | None = None) -> str:
     """Returns the index's Redis, in which the workers of a crawl meet.  Raises `SettingsError` if the index is elsewhere."""
     with _spelling():
-        address: str = _read(settings, "index") or "the file of this spider"
+        address: str = read_setting(settings, "index") or "the file of this spider"
         if not address.startswith(_SHARED):
             asked = [("shard", shard)] if shard else []
             (name, value), *others = *asked, ("index", address)
             why = "but the workers of a crawl meet in a Redis; set an index of redis://, rediss:// or unix://"
             raise SettingsError(name=name, value=value, others=dict(others), why=why)
     return address
-
-
-def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str, str, str, bool] | None":
-    """Returns the options of a worker; None without a shard.
-
-    They are its shard, the address of the index's Redis, the namespace, the key with which it signs what it hands over,
-    and whether its heir crawls only the rest.
-
-    Raises `SettingsError`.
-    """
-    from dedup.frontier.partition import Shard
-
-    with _spelling():
-        text = _read(settings, "shard")
-        if text is None:
-            return None
-        shard = Shard.read(text)
-        address = shared_address(settings, str(shard))
-        if shard.number is None and settings.get("JOBDIR"):
-            why = "but any free shard is not that of the job: with a JOBDIR, name the shard, such as 1/4"
-            raise SettingsError(
-                name="shard", value=str(shard), others={"JOBDIR": settings["JOBDIR"]}, why=why
-            )
-        key: str = _read(settings, "hash_key")
-        leaves_rest = _read(settings, "heir") == "rest"
-        if leaves_rest and settings.get("JOBDIR"):
-            why = "but what is left is in Redis then, and a JOBDIR would hold it, too; leave one of them out"
-            raise SettingsError(name="heir", value="rest", others={"JOBDIR": settings["JOBDIR"]}, why=why)
-    return shard, address, namespace_of(settings, spider), key, leaves_rest
 
 
 def weighs_links(settings: BaseSettings) -> bool:
@@ -230,7 +197,7 @@ def may_revisit(settings: BaseSettings) -> bool:
 
 def is_chosen(settings: BaseSettings, name: str) -> bool:
     """Returns whether a setting has another value than by default."""
-    return bool(_read(settings, name) != SETTINGS[name].default)
+    return bool(read_setting(settings, name) != SETTINGS[name].default)
 
 
 def in_memory(settings: BaseSettings) -> BaseSettings | None:
@@ -239,7 +206,7 @@ def in_memory(settings: BaseSettings) -> BaseSettings | None:
     A crawl hands over every content, whatever earlier ones have kept.  So it needs no file, unless the settings name
     one, or ask what has changed.
     """
-    if _read(settings, "index") or _read(settings, "incremental"):
+    if read_setting(settings, "index") or read_setting(settings, "incremental"):
         return None
     copy = settings.copy()
     copy.frozen = False

@@ -18,7 +18,7 @@ from typing import Any
 from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
-from dedup.scrapy.workers import shards
+from dedup.contrib.workers import shards
 from tests.chaos.spec import Spec
 from tests.chaos.spiders import Refuses, Traveller, Writes
 

@@ -15,13 +15,13 @@ from uuid import uuid4
 from zlib import crc32
 
 from crawler.spiders.warc import WarcSpider
-from dedup.archive import Cleaning
+from dedup.contrib.archives import Cleaning
 from tests.chaos.crawling import LEASE, Process, contents, crawl, has, settings
 from tests.chaos.site import Site
 from tests.chaos.spec import Spec
+from tests.contrib.archives.test_archive import record
 from tests.support.cluster import Cluster, running_cluster
 from tests.support.redis import Server, running_server
-from tests.test_archive import record
 
 #: Seconds for which a server is away.
 OUTAGE = 1.0

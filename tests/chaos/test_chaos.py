@@ -27,7 +27,7 @@ PLANNED = (
 #: A worker is killed, and the one in its place crawls the rest.
 HEIR = Spec(5, plan="shards", copies=("print",), hosts=2, at_once=4, delay=0.05, heir="rest", contents=20)
 
-#: Items that several pages make, of which only the first one has changed: `tests/test_changes.py` has a shorter one.
+#: Items that several pages make, of which only the first one has changed: `tests/contrib/changes/test_changes.py` has a shorter one.
 CARRIED = Spec(520026, changes=0.3, callback="chain", index="file", plan="again", incremental=True)
 
 

@@ -17,12 +17,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from dedup.contrib.workers.handover import Handover, Link, Note
+from dedup.contrib.workers.partition import Shard
 from dedup.errors import IndexUnavailableError
-from dedup.frontier.delay import Delay
-from dedup.frontier.handover import Handover, Link, Note
-from dedup.frontier.partition import Shard
 from dedup.index import open_index
 from dedup.index.batching import end
+from dedup.index.redis.delay import Delay
 from dedup.scrapy.delay import SharedDelayMiddleware
 from tests.support import ROOT
 from tests.support.cluster import free_ports, running_cluster

@@ -21,11 +21,11 @@ from typing import Any, Literal
 
 import pytest
 
+from dedup.contrib.changes.file import History
+from dedup.contrib.changes.validators import Held
 from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError
-from dedup.history.file import History
-from dedup.history.texts import Text
-from dedup.history.validators import Held
 from dedup.index import Index, batching
+from dedup.texts.texts import Text
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim
 from tests.support.stores import fill, index_in, pages, try_to_open, twin_of, until_written

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dedup.archive import Cleaning
+from dedup.contrib.archives import Cleaning
 from dedup.filter import Filter
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import possible_plans

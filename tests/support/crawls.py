@@ -149,9 +149,9 @@ class Crawl:
 
     @property
     def figures(self) -> dict[str, int]:
-        """The filter's own stats, but for its times."""
+        """The filter's own stats, but for its times and judges."""
         ours = {name.removeprefix("dedup/"): value for name, value in self.stats.items() if "dedup/" in name}
-        return {name: value for name, value in ours.items() if not name.startswith("seconds/")}
+        return {name: value for name, value in ours.items() if not name.startswith(("seconds/", "judges/"))}
 
     @property
     def mishaps(self) -> list[str]:

@@ -112,8 +112,12 @@ class Run:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """The stats, but for the times."""
-        names = {name: name.removeprefix("dedup/") for name in self.counts if "/seconds/" not in name}
+        """The stats, but for the times and the judges."""
+        names = {
+            name: name.removeprefix("dedup/")
+            for name in self.counts
+            if "/seconds/" not in name and "/judges/" not in name
+        }
         return {short: self.counts[name] for name, short in names.items()}
 
     async def judge(self, path: str, seed: object = None, **values: Any) -> str:

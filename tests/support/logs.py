@@ -28,6 +28,7 @@ def record(url: str = "http://a.example/1", of: str = "http://a.example/", **cha
         "bytes": 20_000,
         "rule": "simhash",
         "noise": None,
+        "judge": "index",
         "action": "drop",
         "referer": None,
         "canonical": None,

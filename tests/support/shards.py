@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from scrapy.cmdline import execute
 
-from dedup.scrapy.workers import shards
+from dedup.contrib.workers import shards
 from tests.support import ROOT
 from tests.support.processes import Forked
 from tests.support.redis import Server

@@ -15,7 +15,8 @@ from tests.support import ROOT
 
 #: A section of the reference: its setting, the facts, and what was written by hand.
 _SECTION = re.compile(
-    r"^### `DEDUP_(\w+)`\n(.*?^- Allowed: .*?\n)((?:^- .*?)?)\n*(?=^##)", re.MULTILINE | re.DOTALL
+    r"^### `DEDUP_(\w+)`\n((?:(?!^#).)*?^- Allowed: .*?\n)?\n*((?:^- .*?)?)\n*(?=^##)",
+    re.MULTILINE | re.DOTALL,
 )
 
 
@@ -65,11 +66,8 @@ def keywords(text: str) -> str:
 
 
 def reference(text: str) -> str:
-    """docs/reference.md: the heading, the effect, the default and what is allowed."""
-    by_hand = sections(text)
-    made = "\n".join(f"{_facts(each)}{by_hand.get(each.name, '')}" for each in SETTINGS.values())
-    start = text.index("### `DEDUP_")
-    return f"{text[:start]}{made}\n{text[text.index('## ', text.rindex('### `DEDUP_') + 4) :]}"
+    """docs/reference.md: the effect, the default and what is allowed, below the heading of each setting."""
+    return _SECTION.sub(lambda found: f"{_facts(SETTINGS[found[1].lower()])}{found[3]}\n\n", text)
 
 
 def sections(text: str) -> dict[str, str]:

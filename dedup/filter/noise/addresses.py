@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from dedup.filter.noise.gaps import said_in
+from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.kept import Name, names_of, share_name
 from dedup.filter.noise.kinds import Kind, folder_of
 from dedup.filter.noise.lines import SELF, Line
@@ -90,19 +90,33 @@ def _parts(url: str) -> tuple[str, str, str]:
 
 
 class Unique(NamedTuple):
-    """The unique content of a page."""
+    """The unique content of a page: what it says that most pages of its kind don't."""
 
-    words: Counter[tuple[str, ...]]  #: of each line
-    targets: set[tuple[str, ...]]  #: where these lead
+    words: Counter[tuple[str, ...]]  #: of each line of it
+    among: Counter[tuple[str, ...]]  #: of each line from the first of these to the last, such as labels
+    all: Counter[tuple[str, ...]]  #: of each line of the page
+    targets: set[tuple[str, ...]]  #: where it leads
+
+    def is_on(self, other: "Unique") -> bool:
+        """Returns whether another page says all of it, and what stands among it."""
+        return bool(self.words) and self.words <= other.words and self.among <= other.all
 
 
 def unique_of(lines: Sequence[Line], kind: Kind) -> Unique:
     """Returns what lines say that most pages of their kind don't, and where they lead."""
     others = [*kind.sample.values()]
-    own = [line for line in lines if 2 * sum(hash(line) in other for other in others) <= len(others)]
-    said = (tuple(said_in(line.tokens)) for line in own)
-    targets = {target for line in own for target in _targets(line.tokens)}
-    return Unique(Counter(words for words in said if words), targets)
+    said = [(tuple(said_in(line.tokens)), line) for line in lines]
+    said = [(words, line) for words, line in said if words]
+    own = [
+        at
+        for at, (_, line) in enumerate(said)
+        if 2 * sum(hash(line) in other for other in others) <= len(others)
+    ]
+    among = [words for words, _ in said[own[0] : own[-1] + 1]] if own else []
+    targets = {target for at in own for target in _targets(said[at][1].tokens)}
+    return Unique(
+        Counter(said[at][0] for at in own), Counter(among), Counter(words for words, _ in said), targets
+    )
 
 
 def _targets(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:

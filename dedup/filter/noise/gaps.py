@@ -15,6 +15,7 @@ a number where numbers have changed, an advert that was there on another page.
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -22,27 +23,22 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
+from dedup.filter.noise.answers import changes, differences, moved
 from dedup.filter.noise.lines import Line
-from dedup.history.differences import equal_ends
-from dedup.page.ids import is_opaque
 
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
 #: not shown.
 SEVERAL, MANY = 2, 6
-#: Tokens on either side by which a gap in a line is known; and that are between two gaps, or else these are one: words of an
-#: advert agree by chance.
-AROUND, BETWEEN = 3, 4
+#: Tokens on either side by which a gap in a line is known.
+AROUND = 3
 #: Gaps of one sort that are remembered, and what each has shown: beyond that, what changes is content.
 MAX_GAPS, MAX_SHOWN = 256, 1_024
-#: Pairs of tokens, or of lines, that are compared: a third of a second at most.
-MAX_PAIRS = 1_000_000
-#: Characters of the shortest token that looks like an id.
-LONG = 16
+#: Tokens of a page, times the gaps that are sought among them: half a second.  In what is beyond, none is known.
+MAX_STEPS = 4_000_000
 #: Stands for a gap, and for the ends of a line: no page has such tokens.
 GAP, START, END = "<*", "<^", "<$"
 
 _NUMBERS = re.compile(r"0(?:\0[.,:/' -]?\0?0)*")
-_SIGNS = frozenset(".,:/'-")
 
 
 class Shown(Struct):
@@ -106,25 +102,19 @@ class Gaps(Struct):
 
     def learn(self, page: str, a: Sequence[Line], b: Sequence[Line]) -> None:
         """Takes what differs between two answers to one request of a page for gaps."""
-        before = self._size()
-        mine, theirs = Counter(a), Counter(b)
-        gone, come, both = mine - theirs, theirs - mine, mine & theirs
-        stay, times = Counter(line.place for line in a if line in both), Counter[str]()
-        left, others = _by_path(a, gone), _by_path(b, come)
-        for path in left.keys() | others.keys():
-            pairs, alone = _paired(left.get(path, []), others.get(path, []))
-            stay.update(line.place for line, _ in pairs)
-            times.update(line.place for line in alone)
-            if _has_room(path, self.within):
-                for one, other in pairs:
-                    self._note_within(page, path, one.tokens, other.tokens)
-            for line in alone:
-                if _has_room(line.place, self.coming):
-                    self.coming.setdefault(line.place, Shown()).add(page, hash(line.tokens))
-        for place in (stay + times).keys() & self.coming.keys():
-            self.coming[place].stay += stay[place]
-            self.coming[place].change += times[place]
-        for place in _moved(a, b, both):
+        before, found = self._size(), changes(a, b)
+        for one, other in found.pairs:
+            if _has_room(one.path, self.within):
+                self._note_within(page, one.path, one.tokens, other.tokens)
+        for line in found.alone:
+            if _has_room(line.place, self.coming):
+                self.coming.setdefault(line.place, Shown()).add(page, hash(line.tokens))
+        stay = Counter(line.place for line in (*found.stay, *(line for line, _ in found.pairs)))
+        change = Counter(line.place for line in found.alone)
+        for place, shown in self.coming.items():
+            shown.stay += stay[place]
+            shown.change += change[place]
+        for place in sorted(moved(a, b)):
             if _has_room(place, self.moving):
                 self.moving.setdefault(place, Shown()).add(page)
         self.version += self._size() != before
@@ -147,8 +137,8 @@ class Gaps(Struct):
         starts = [*(1 + first for first, *_ in found), len(line)]
         for (first, last, start, end), before, after in zip(found, ends, starts[1:], strict=False):
             around = Around(
-                line[max(before, first + 1 - AROUND) : first + 1],
-                line[last + 1 : min(after, last + 1 + AROUND)],
+                _to_number(line[max(before, first + 1 - AROUND) : first + 1][::-1])[::-1],
+                _to_number(line[last + 1 : min(after, last + 1 + AROUND)]),
             )
             if not _has_room(around, known):
                 continue
@@ -171,7 +161,7 @@ class _Rule(NamedTuple):
     several: int  #: pages that have to have shown that lines move
 
 
-def left_of(lines: Sequence[Line], page: Seen, own: Gaps, *kinds: Gaps) -> list[Line]:
+def left_of(lines: Sequence[Line], page: Seen, own: Gaps | None, *kinds: Gaps) -> list[Line]:
     """Returns the lines of a page without its ``own`` gaps, and without those that several others of its ``kinds`` have shown.
 
     O(lines), and a bounded number of steps for each gap.
@@ -180,10 +170,10 @@ def left_of(lines: Sequence[Line], page: Seen, own: Gaps, *kinds: Gaps) -> list[
     def forgives(shown: Shown, value: int) -> bool:
         return shown.forgives(page, value)
 
-    of_kinds = [_Rule(kind, forgives, forgives, SEVERAL) for kind in kinds]
-    return _without(
-        lines, [_Rule(own, lambda *_: True, lambda shown, value: value in shown.values, 1), *of_kinds]
-    )
+    rules = [_Rule(kind, forgives, forgives, SEVERAL) for kind in kinds]
+    if own is not None:
+        rules.insert(0, _Rule(own, lambda *_: True, lambda shown, value: value in shown.values, 1))
+    return _without(lines, rules)
 
 
 def least_of(lines: Sequence[Line], *kinds: Gaps, some: bool = False) -> list[Line]:
@@ -214,140 +204,9 @@ def folded(tokens: Sequence[str]) -> int:
     return hash(_NUMBERS.sub("0", joined))
 
 
-def differences(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int, int]]:
-    """Returns where two lists of tokens differ: whole numbers, first and last in either.
-
-    >>> differences("Seen 1 , 234 times by you and other 3".split(), "Seen 1 , 240 times by you and other 4".split())
-    [(1, 4, 1, 4), (9, 10, 9, 10)]
-    """
-    from difflib import SequenceMatcher  # not above: most pages are compared by their digests
-
-    start, end = equal_ends(a, b)
-    first, second = a[start : len(a) - end], b[start : len(b) - end]
-    ops: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(first), 0, len(second))]
-    if len(first) * len(second) <= MAX_PAIRS:
-        ops = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
-    found = list[tuple[int, int, int, int]]()
-    for tag, i, j, k, m in ops:
-        if tag == "equal":
-            continue
-        i, j, k, m = start + i, start + j, start + k, start + m
-        while i and k and a[i - 1] == b[k - 1] and _is_in_number(a, i - 1):
-            i, k = i - 1, k - 1
-        while j < len(a) and m < len(b) and a[j] == b[m] and _is_in_number(a, j):
-            j, m = j + 1, m + 1
-        if found and found[-1][1] + BETWEEN > i:
-            i, k = found.pop()[::2]
-        found.append((i, j, k, m))
-    return found
-
-
-def _is_in_number(tokens: Sequence[str], at: int) -> bool:
-    """Whether a token is a part of a number of several tokens, or of a time or a date."""
-
-    def is_number(place: int) -> bool:
-        return 0 <= place < len(tokens) and tokens[place][:1].isdigit()
-
-    return (
-        (is_number(at) and not at)
-        or (tokens[at] in _SIGNS and is_number(at - 1) and is_number(at + 1))
-        or (
-            is_number(at)
-            and any(
-                0 <= at + way < len(tokens) and tokens[at + way] in _SIGNS and is_number(at + 2 * way)
-                for way in (-1, 1)
-            )
-        )
-    )
-
-
-def said_in(tokens: Sequence[str]) -> Iterator[str]:
-    """Yields the tokens of a line but for tags and attributes."""
-    is_inside = False
-    for token in tokens:
-        if token == "<>":
-            is_inside = False
-        elif len(token) > 1 and token[0] == " ":
-            is_inside = True
-        elif not is_inside and (token[:1] != "<" or len(token) == 1):
-            yield token
-
-
-def _by_path(lines: Sequence[Line], some: Counter[Line]) -> dict[str, list[Line]]:
-    found = dict[str, list[Line]]()
-    for line in lines:
-        if line in some:
-            found.setdefault(line.path, []).append(line)
-    return found
-
-
-def _paired(mine: list[Line], theirs: list[Line]) -> tuple[list[tuple[Line, Line]], list[Line]]:
-    """Returns which line has become which, and those that have come or gone: of lines that are alike, nobody can tell which.
-
-    Unless all that differs between two looks like an id.
-    """
-    if len(mine) * len(theirs) > MAX_GAPS**2:
-        return [], [*mine, *theirs]
-    said = [_folded_words(line) for line in theirs]
-    pairs, free, alone = list[tuple[Line, Line]](), dict.fromkeys(range(len(theirs))), list[Line]()
-    for line in mine:
-        words = _folded_words(line)
-        alike = [at for at in free if _are_alike(words, said[at])]
-        if len(alike) > 1 or sum(_are_alike(words, _folded_words(other)) for other in mine) > 1:
-            shape = _without_ids(line)
-            alike = [at for at in alike if _without_ids(theirs[at]) == shape][:1]
-        if alike:
-            del free[alike[0]]
-            pairs.append((line, theirs[alike[0]]))
-        else:
-            alone.append(line)
-    return pairs, [*alone, *(theirs[at] for at in free)]
-
-
-def _without_ids(line: Line) -> list[str]:
-    return [GAP if len(token) >= LONG and is_opaque(token) else token for token in line.tokens]
-
-
-def _are_alike(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Whether half of the words of two lines are the same, in their order."""
-    from difflib import SequenceMatcher  # as above
-
-    start, end = equal_ends(a, b)
-    first, second, most = a[start : len(a) - end], b[start : len(b) - end], max(len(a), len(b))
-    if 2 * (start + end) >= most or 2 * (Counter(a) & Counter(b)).total() < most:
-        return 2 * (start + end) >= most
-    if len(first) * len(second) > MAX_PAIRS:
-        return False
-    blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
-    return 2 * (start + end + sum(block.size for block in blocks)) >= most
-
-
-def _folded_words(line: Line) -> list[str]:
-    return ["0" if token[:1].isdigit() else token for token in (*said_in(line.tokens),) or line.tokens]
-
-
-def _moved(a: Sequence[Line], b: Sequence[Line], both: Counter[Line]) -> set[str]:
-    """Returns the places of lines that two answers have in another order."""
-    from difflib import SequenceMatcher  # as above
-
-    first, second = (_those(lines, both) for lines in (a, b))
-    start, end = equal_ends(first, second)
-    first, second = first[start : len(first) - end], second[start : len(second) - end]
-    if not first or len(first) * len(second) > MAX_PAIRS:
-        return set()
-    matcher = SequenceMatcher(None, first, second, autojunk=False)
-    return {line.place for tag, i, j, *_ in matcher.get_opcodes() if tag != "equal" for line in first[i:j]}
-
-
-def _those(lines: Sequence[Line], some: Counter[Line]) -> list[Line]:
-    """Returns the lines that are among some, each as often as there."""
-    left = Counter(some)
-    found = list[Line]()
-    for line in lines:
-        if left[line] > 0:
-            left[line] -= 1
-            found.append(line)
-    return found
+def _to_number(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the first tokens, and those behind it up to a number, which may be another on another page, or tomorrow."""
+    return tokens[: next((at for at in range(1, len(tokens)) if tokens[at][:1].isdigit()), len(tokens))]
 
 
 def _has_room(key: object, *known: Mapping[Any, object]) -> bool:
@@ -355,21 +214,26 @@ def _has_room(key: object, *known: Mapping[Any, object]) -> bool:
 
 
 def _without(lines: Sequence[Line], rules: Sequence[_Rule]) -> list[Line]:
-    found, moving, beneath = list[Line](), list[list[Line]](), "\0"
+    rules = [rule for rule in rules if rule.gaps]
+    if not rules:
+        return [*lines]
+    found, moving, beneath, steps = list[Line](), list[list[Line]](), "\0", MAX_STEPS
     for line in lines:
         path, tokens, place = line
-        value, stays, moves = hash(tokens), True, False
+        stays, moves = True, False
         for gaps, _, may_come, several in rules:
-            if (coming := gaps.coming.get(place)) and may_come(coming, value):
+            if (coming := gaps.coming.get(place)) and may_come(coming, hash(tokens)):
                 stays = False
-            if (moved := gaps.moving.get(place)) and len(moved.pages) >= several:
+            if (order := gaps.moving.get(place)) and len(order.pages) >= several:
                 moves = True
         if not stays:
             continue
         for gaps, forgives, _, _ in rules:
             if within := gaps.within.get(path):
-                tokens = _without_gaps(tokens, within, forgives)
-        line = Line(path, tokens, place)
+                steps -= len(tokens) * len(within)
+                tokens = _without_gaps(tokens, within, forgives) if steps >= 0 else tokens
+        if tokens is not line.tokens:
+            line = Line(path, tokens, place)
         if place.startswith(beneath):
             moving[-1].append(line)
         elif moves:
@@ -385,15 +249,14 @@ def _without_gaps(tokens: tuple[str, ...], gaps: dict[Around, Shown], forgives: 
     line = (START, *tokens, END)
     runs = list[tuple[int, int]]()
     for (before, after), shown in gaps.items():
-        size = len(before)
-        for at in range(size, len(line)):
-            if line[at - 1] != before[-1] or line[at - size : at] != before:
-                continue
-            for end in range(at + shown.least, min(at + 2 * shown.most + 2, len(line) - 1) + 1):
-                if line[end] == after[0] and line[end : end + len(after)] == after:
-                    if forgives(shown, folded(line[at:end])):
-                        runs.append((at, end))
-                    break
+        starts = [at + len(before) for at in _places(line, before)]
+        last = 0
+        for end in _places(line, after) if starts else ():
+            first = starts[bisect_right(starts, end - shown.least) - 1]
+            if last <= first <= end - shown.least and end - first <= 2 * shown.most + 2:
+                last = end
+                if forgives(shown, folded(line[first:end])):
+                    runs.append((first, end))
     if not runs:
         return tokens
     left, last = list[str](), 0
@@ -402,3 +265,15 @@ def _without_gaps(tokens: tuple[str, ...], gaps: dict[Around, Shown], forgives: 
             left += (*line[last:first], GAP)
         last = max(last, end)
     return tuple([*left, *line[last:]][1:-1])
+
+
+def _places(line: tuple[str, ...], some: tuple[str, ...]) -> Iterator[int]:
+    """Yields where some tokens stand in a line."""
+    at = -1
+    while True:
+        try:
+            at = line.index(some[0], at + 1)
+        except ValueError:
+            return
+        if line[at : at + len(some)] == some:
+            yield at

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from dedup.filter.noise.gaps import Gaps
 from dedup.filter.noise.lines import Line, lines_of
@@ -24,7 +24,7 @@ MAX_READ = 32
 Name = tuple[str, ...]
 
 
-class Shown(Struct):
+class Shown(Struct, gc=False):
     """A page, and what it has shown."""
 
     page_id: str
@@ -34,7 +34,7 @@ class Shown(Struct):
     digest: int  #: of its tokens
     carried: int
     markup: str = ""  #: "" if it is not held any more
-    own: Gaps = field(default_factory=Gaps)  #: what differs between its answers
+    own: Gaps | None = None  #: what differs between its answers
     asked: int = 0  #: how often it was fetched again
     lines: Sequence[Line] = ()  #: of its markup, once they were read
     nameless: Sequence[Line] | None = None  #: the same without its name, likewise
@@ -93,7 +93,8 @@ class KeptPages:
         page.forget()
         self._pages[page.page_id] = page
         for name in names_of(page.url)[0]:
-            self._named.setdefault(name, page.page_id)
+            if name not in self._named:
+                self._named[name] = page.page_id
         self._held[page.page_id] = len(page.markup)
         self._size += len(page.markup)
         while self._size > MAX_HELD and len(self._held) > 1:

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from dedup.filter.noise.gaps import Gaps, digest_of, least_of, said_in
+from dedup.filter.noise.answers import said_in
+from dedup.filter.noise.gaps import Gaps, digest_of, least_of
 from dedup.filter.noise.lines import Line
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
@@ -19,6 +20,8 @@ MAX_KINDS = 10_000
 IDLE = 3
 #: Kept pages of a kind that are looked at anew when it has shown a new gap.
 RECENT = 64
+#: Kept pages of a kind that are known without its noise, and those that are remembered as having copies.
+MAX_BY, MAX_DROPPED = 10_000, 1_000
 #: Pages of a kind by which it is known what its pages have in common.
 SAMPLE = 16
 
@@ -65,16 +68,15 @@ class Kind(Struct):
     stayed: int = 0  #: pages that have not changed where others of the kind have
     proved: int = 0  #: and pages that have
     is_trusted: bool = True  #: False once a page was checked that has not changed where several have
-    dropped: list[
-        str
-    ] = []  #: page ids of kept pages for which others were dropped by what the kind has shown, since one was checked
+    #: Page ids of kept pages for which others were dropped by what the kind has shown.
+    dropped: Latest[str, None] = field(default_factory=lambda: Latest(MAX_DROPPED))
     drops: int = 0  #: how many these were in all
-    recent: Latest[str, None] = field(
-        default_factory=lambda: Latest(RECENT)
-    )  #: page ids of the last ones that were kept
+    #: Page ids of the last ones that were kept.
+    recent: Latest[str, None] = field(default_factory=lambda: Latest(RECENT))
     #: Of some of these, hashes of the lines that are left without all that may be noise, by a digest of them.
     sample: Latest[int, frozenset[int]] = field(default_factory=lambda: Latest(SAMPLE))
-    by: dict[int, str] = {}  #: page ids of kept pages, by what is left of them without all that may be noise
+    #: Page ids of kept pages, by what is left of them without all that may be noise.
+    by: Latest[int, str] = field(default_factory=lambda: Latest(MAX_BY))
     version: int = 0  #: of the gaps, when that was told
 
     @property
@@ -92,10 +94,12 @@ class Kind(Struct):
         left = least_of(lines, self.gaps)
         digest = digest_of(left)
         self.gaps.stand(digest, lines)
-        self.by.setdefault(digest, page_id)
+        if digest not in self.by:
+            self.by[digest] = page_id
         self.sample[digest] = frozenset(map(hash, left))
         if nameless:
-            self.by.setdefault(digest_of(least_of(nameless, self.gaps)), page_id)
+            name_left = digest_of(least_of(nameless, self.gaps))
+            self.by[name_left] = self.by.get(name_left, page_id)
 
     @property
     def is_due(self) -> bool:

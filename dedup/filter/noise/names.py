@@ -9,12 +9,14 @@ entries say only which month they are.  A page that leads to none beside it has 
 """
 
 import calendar
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from dedup.filter.noise.lines import LIKE, SELF, Line, lines_of, numbers_in
 
 #: Numbers of more digits are not read.
 MOST_DIGITS = 19
+_NUMBER = re.compile(r"\d+")
 #: The number of each month, by its English names.
 _MONTHS = {
     name.lower(): number
@@ -26,13 +28,21 @@ _MONTHS = {
 
 def nameless(markup: str, url: str) -> list[Line]:
     """Returns the lines of a page at a URL but for its name, if it leads to a page beside it; or else none.  O(characters)."""
-    if not (own := _read(numbers_in(url))):
+    if not (own := _read(numbers_in(url))) or not _may_be_in_row(markup, url):
         return []
     lines = lines_of(markup, url, marks_like=True)
     links = {tuple(link) for line in lines for link in _links(line.tokens)}
     if not _is_beside(own, filter(None, map(_read, links))):
         return []
     return [line._replace(tokens=tuple(_without(line.tokens, {*own}))) for line in lines]
+
+
+def _may_be_in_row(markup: str, url: str) -> bool:
+    """Whether a page names any address that differs from the end of its own in numbers alone."""
+    name = url.partition("#")[0].rstrip("/").rpartition("/")[2]
+    pattern = _NUMBER.sub(r"\\d+", re.escape(name)).replace("&", "&(?:amp;)?")
+    found = {each[0].replace("&amp;", "&") for each in re.finditer(pattern, markup)}
+    return bool(found - {name})
 
 
 def _links(tokens: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -43,14 +53,18 @@ def _links(tokens: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _without(tokens: Sequence[str], own: set[int]) -> Iterator[str]:
-    skipped = 0
+    skipped, is_inside = 0, False
     for token in tokens:
+        if token == "<>" or (len(token) > 1 and token[0] == " "):
+            is_inside = token != "<>"  # of a tag, where other links are, which lead elsewhere
         if skipped:
             skipped -= 1
         elif token.startswith(LIKE):
             skipped = int(token[len(LIKE) :])
             yield SELF
-        elif _MONTHS.get(token.lower()) in own or (token.isdecimal() and [*own & {*_read([token])}]):
+        elif not is_inside and (
+            _MONTHS.get(token.lower()) in own or (token.isdecimal() and [*own & {*_read([token])}])
+        ):
             yield SELF
         else:
             yield token

@@ -18,14 +18,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dedup.filter.noise.addresses import Addresses, unique_of
+from dedup.filter.noise.addresses import Addresses, Unique, unique_of
 from dedup.filter.noise.again import MAX_HOSTS, Again
-from dedup.filter.noise.gaps import SEVERAL, Seen, digest_of, least_of, left_of, said_in
+from dedup.filter.noise.answers import said_in
+from dedup.filter.noise.gaps import SEVERAL, Gaps, Seen, digest_of, least_of, left_of
 from dedup.filter.noise.kept import KeptPages, Shown, share_name
 from dedup.filter.noise.kinds import MAX_KINDS, SAMPLE, Kind, folder_of, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness, still_kept
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.manners import Manners
+from dedup.filter.noise.reasons import FAILED, GONE, NOISE, OTHER, STAYED, UNASKED, told
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
@@ -48,6 +50,8 @@ SECTION = 8
 TURNS = 3
 #: Pages of a host that were fetched again without any gap, before no others are.
 QUIET = 5
+#: How the kept page that another one copies is filed, the verdict on its copies, what it has shown, and the rule.
+_Copied = tuple[Entry, Verdict, Shown, str]
 
 
 class Probe:
@@ -75,27 +79,29 @@ class Probe:
         self._manners = Manners(index, crawl)
         self._kept = KeptPages()
         self._kinds = Latest[str, Kind](MAX_KINDS)
-        self._usual = Latest[str, Kind](
-            MAX_KINDS
-        )  # the kind of a host's folder of which most pages were fetched again
+        self._usual = Latest[str, Kind](MAX_KINDS)  # by folder, that of which most pages were fetched again
         self._addresses = Addresses()
         self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched again without any gap, by host
         #: Who is told of two answers to one request: the URL, and both.
         self.heard: list[Callable[[str, Page, Page], None]] = []
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
-        """Returns the verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone."""
+        """Returns the verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone.
+
+        If it is like a kept page and is kept, that says why.
+        """
         here = Shown.at_hand(visit, _read(visit, page), fingerprint)
-        found = None
+        found: _Copied | Verdict = verdict
         try:
             if here.markup:
-                found = await self._copied(visit, fingerprint, here, verdict.near)
+                found = await self._copied(visit, fingerprint, here, verdict)
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: no probe may cost a page)
             logger.debug("Kept %s: the page near it can't be fetched again: %s", inert(visit.url), error)
             count(self._stats, "probe/failed")
-        if found is None:
+            found = replace(verdict, why=FAILED)
+        if isinstance(found, Verdict):
             self._keep(visit, here)
-            return verdict
+            return found
         filed, copied, of, rule = found
         self._addresses.note(of.url, here.url, is_equal=True)
         copied = replace(copied, distance=distance(filed.simhash, fingerprint.simhash or 0))
@@ -110,27 +116,32 @@ class Probe:
         return replace(copied, noise=self._noise(here, of))
 
     async def _copied(
-        self, visit: Visit, fingerprint: Fingerprint, here: Shown, near: Near | None
-    ) -> tuple[Entry, Verdict, Shown, str] | None:
-        """Returns how the kept page that this one copies is filed; None if there is none."""
+        self, visit: Visit, fingerprint: Fingerprint, here: Shown, verdict: Verdict
+    ) -> "_Copied | Verdict":
+        """Returns how the kept page that this one copies is filed; or the verdict, if there is none."""
         scope = scope_mask(self._index.settings.scope, storable_url(visit.url)) ^ visit.carried
-        for kept in await self._candidates(here, near):
+        for kept in await self._candidates(here, verdict.near):
             filed = await self._index.find(kept.page_id)
             if filed is None or filed.digest != kept.digest or filed.scope != scope:
                 continue
             evidence = self._likeness.evidence(fingerprint, filed)
-            rule = "probe" if await self._differ_in_noise(visit, here, kept, evidence) else None
-            if rule or await self._mean_one(here, kept):
+            why = await self._content(visit, here, kept, evidence)
+            rule = "address" if why else "probe"
+            if not why or await self._mean_one(visit, here, kept):
                 # Meanwhile it may have failed.
                 found = await still_kept(self._index, kept.page_id, kept.digest)
-                return found and (*found, kept, rule or "address")
+                return (*found, kept, rule) if found else replace(verdict, why=GONE, beside=kept.url)
+            if is_near(here, kept, evidence):
+                verdict = replace(verdict, why=why, beside=kept.url)
         await self._learn_of_section(visit, here)
-        return None
+        return verdict
 
     async def _candidates(self, here: Shown, near: Near | None) -> list[Shown]:
         """Returns kept pages that may differ from this one in noise alone."""
-        kind, found = self._kind(here.url), dict[str, Shown]()
-        if kind.asked:
+        found, own = dict[str, Shown](), self._kind(here.url)
+        for kind in {id(kind): kind for kind in (own, self._usual.get(folder_of(here.url), own))}.values():
+            if not kind.asked:
+                continue
             await self._look_anew(kind)
             for lines in filter(None, (here.read(), here.read_nameless())):
                 page_id = kind.by.get(digest_of(least_of(lines, kind.gaps)))
@@ -146,33 +157,31 @@ class Probe:
             kept for kept in found.values() if kept.carried == here.carried and kept.page_id != here.page_id
         ]
 
-    async def _mean_one(self, here: Shown, kept: Shown) -> bool:
+    async def _mean_one(self, visit: Visit, here: Shown, kept: Shown) -> bool:
         """Returns whether the addresses of two pages mean one, as was seen on others, and the kept one has this one's unique content."""
-        kinds = [self._kind(page.url) for page in (kept, here)]
-        if kinds[0] is kinds[1] or not kept.markup or not share_name(kept.url, here.url):
+        kind = self._kind(here.url)
+        if self._kind(kept.url) is kind or not kept.markup or not share_name(kept.url, here.url):
             return False
-        for kind in kinds:
-            await self._look_anew(kind)
-        kinds = [
-            kind if len(kind.sample) >= SEVERAL else self._usual.get(folder_of(page.url), kind)
-            for page, kind in zip((kept, here), kinds, strict=True)
-        ]
-        if any(len(kind.sample) < SEVERAL for kind in kinds):
-            return False
-        its, own = (
-            unique_of(least_of(self._kept.read(page), kind.gaps), kind)
-            for page, kind in zip((kept, here), kinds, strict=True)
-        )
+        its, own = [await self._unique(page) for page in (kept, here)]
+        if not own.is_on(its) and own.words and not kind.asked and self._may_ask(here):
+            await self._ask(visit, here, here)  # what tells them apart may be noise of its kind
+            own = await self._unique(here)
         is_known = self._addresses.may_mean_one(kept.url, here.url)
-        is_contained = bool(own.words) and own.words <= its.words
-        if is_contained or not its.words <= own.words:
-            self._addresses.note(kept.url, here.url, is_equal=is_contained)
-        return is_contained and is_known and own.targets <= its.targets
+        if own.is_on(its) or (kind.asked and its.words and not its.is_on(own)):
+            self._addresses.note(kept.url, here.url, is_equal=own.is_on(its))
+        return own.is_on(its) and is_known and own.targets <= its.targets
 
-    async def _differ_in_noise(
-        self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None
-    ) -> bool:
-        """Returns whether all that differs between two pages is noise, once enough answers are there to tell."""
+    async def _unique(self, page: Shown) -> Unique:
+        """Returns the unique content of a page; nothing as long as it is not known what pages like it have in common."""
+        kind = self._kind(page.url)
+        await self._look_anew(kind)
+        if len(kind.sample) < SEVERAL:
+            kind = self._usual.get(folder_of(page.url), kind)
+        lines = least_of(self._kept.read(page), kind.gaps) if len(kind.sample) >= SEVERAL else []
+        return unique_of(lines, kind)
+
+    async def _content(self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None) -> str:
+        """Returns why what differs between two pages is no noise, once enough answers are there to tell; "" if it is."""
         while True:
             step = self._step(here, kept, evidence)
             if not isinstance(step, Shown):
@@ -181,26 +190,25 @@ class Probe:
                 if self._step(here, kept, evidence) is not step:
                     continue  # others have learned it meanwhile
                 if not await self._ask(visit, step, kept):
-                    return False
+                    return FAILED
 
-    def _step(self, here: Shown, kept: Shown, evidence: Evidence | None) -> "Shown | bool":
-        """Returns whether a page is a copy of a kept one; or which of the two has to be fetched again before that can be told."""
+    def _step(self, here: Shown, kept: Shown, evidence: Evidence | None) -> Shown | str:
+        """Returns why a page is no copy of a kept one, "" if it is; or which of the two has to be fetched again before that can be told."""
         a, b = self._kept.read(kept), here.read()
         if not a:
-            return self._may_ask(kept) and kept
+            return kept if self._may_ask(kept) else UNASKED
         step = self._compare(here, kept, evidence, a, b)
-        if (
-            step is False and kept.read_nameless() and here.read_nameless()
-        ):  # of pages in a row, the name is no content
-            step = self._compare(here, kept, None, kept.read_nameless(), here.read_nameless())
+        a, b = kept.read_nameless(), here.read_nameless()
+        if step and isinstance(step, str) and a and b:  # of pages in a row, the name is no content
+            step = self._compare(here, kept, None, a, b)
         return step
 
     def _compare(
         self, here: Shown, kept: Shown, evidence: Evidence | None, a: Sequence[Line], b: Sequence[Line]
-    ) -> "Shown | bool":
+    ) -> Shown | str:
         """Returns the same, given the lines of both."""
         if a == b:
-            return True
+            return NOISE
         of_kept, of_here = self._kind(kept.url), self._kind(here.url)
         kinds = [of_kept, of_here, *(self._usual.get(folder_of(page.url), of_kept) for page in (kept, here))]
         kinds = sorted({id(kind): kind for kind in kinds}.values(), key=lambda kind: -kind.asked)
@@ -211,35 +219,41 @@ class Probe:
         owns_words = owns_words or a is kept.nameless or has_own(least, *kinds)
         seen = Seen(kept.address, digest_of(least))
         own = left_of(b, seen, here.own)
-        if left_of(a, seen, kept.own) == own:  # each has changed there itself
+        if (here.own or kept.own) and left_of(a, seen, kept.own) == own:  # each has changed there itself
             kind.proved += 1
-            return True
+            return NOISE
         if owns_words and all(kind.is_trusted for kind in kinds):
             its = left_of(a, seen, kept.own, *gaps)
             if its == left_of(b, seen, here.own, *gaps):
                 return self._check_due(kind, here, kept, is_checked=its == own)
-        if least_of(a, *gaps, some=True) != least_of(b, *gaps, some=True):
-            is_near = kept.digest == here.digest or (evidence is not None and evidence.share >= LEAST_PROBED)
-            may_tell = is_near and not kept.asked and self._may_learn(kept.url, of_kept) and are_like(a, b)
-            return may_tell and self._may_ask(kept) and kept
+        its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
+        if its != rest:
+            if not is_near(here, kept, evidence):
+                return OTHER
+            if kept.asked or not (self._may_learn(kept.url, of_kept) and are_like(a, b)):
+                return told(
+                    its, rest, "stayed when it was fetched again" if kept.asked else "were not seen to change"
+                )
+            return kept if self._may_ask(kept) else UNASKED
         if kind.is_doubtful:
-            return False
+            return told(a, b, "change on some pages of its kind, and stay on more")
         if here.asked == kept.asked == TURNS:
             kind.stayed += 1
         asked = min((kept, here), key=lambda page: page.asked)
-        return self._may_ask(asked) and asked
+        if self._may_ask(asked):
+            return asked
+        return UNASKED if asked.asked < TURNS else told(a, b, "stayed when both were fetched again")
 
-    def _check_due(self, kind: Kind, here: Shown, kept: Shown, *, is_checked: bool) -> "Shown | bool":
+    def _check_due(self, kind: Kind, here: Shown, kept: Shown, *, is_checked: bool) -> Shown | str:
         """Returns whether a page is a copy by what its kind has shown; or the page, if it has to be asked itself whether it changes."""
         if kind.is_due and not is_checked:
             if here.asked == TURNS:
                 self._distrust(kind)
-            return self._may_ask(here) and here
-        if is_checked:
-            kind.dropped.clear()
+                return STAYED
+            return here if self._may_ask(here) else UNASKED
         kind.drops += 1
-        kind.dropped.append(kept.page_id)
-        return True
+        kind.dropped[kept.page_id] = None
+        return NOISE
 
     def _may_ask(self, page: Shown) -> bool:
         return page.asked < TURNS and self.asking.may_fetch() and self.asking.may_ask(page.url)
@@ -288,11 +302,13 @@ class Probe:
         if not is_one and not has_own([line for line in a if line in there], kind):
             return False
         version = kind.gaps.version
+        page.own = page.own or Gaps()
         page.own.learn(address, a, b)
         kind.gaps.learn(address, a, b)
         kind.asked += 1
-        if kind.asked >= self._usual.setdefault(folder_of(page.url), kind).asked:
-            self._usual[folder_of(page.url)] = kind
+        folder = folder_of(page.url)
+        if kind.asked >= self._usual.get(folder, kind).asked:
+            self._usual[folder] = kind
         kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
         self._quiet[name] = 0 if kind.gaps else self._quiet.get(name, 0) + 1
         for hear in self.heard:
@@ -302,7 +318,7 @@ class Probe:
     def _distrust(self, kind: Kind) -> None:
         """A page stayed as it is where others of its kind change: that is content, and what was dropped by it is fetched again."""
         kind.is_trusted = False
-        for page_id in dict.fromkeys(kind.dropped):
+        for page_id in kind.dropped:
             self._undo(page_id, "what differs between them does not change on pages like these")
         kind.dropped.clear()
 
@@ -411,6 +427,11 @@ class Probe:
         if (kind := self._kinds.get(name)) is None:
             kind = self._kinds[name] = Kind()
         return kind
+
+
+def is_near(here: Shown, kept: Shown, evidence: Evidence | None) -> bool:
+    """Returns whether two pages have the same tokens, or most of what is their own in common."""
+    return kept.digest == here.digest or (evidence is not None and evidence.share >= LEAST_PROBED)
 
 
 def are_like(a: Sequence[Line], b: Sequence[Line]) -> bool:

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 #: The fields of a header that every index has, beside those of its parameters.
 FIELDS = {"created", "digest", "bucket_bits", "tables"}
-#: How often a lease is renewed before it would end: a sign of life that others wait for (see `dedup.filter.doubts`).
+#: How often a lease is renewed before it would end: a sign of life that others wait for (see `dedup.filter.watch.doubts`).
 RENEWALS = 12
 
 

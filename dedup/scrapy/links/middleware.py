@@ -24,13 +24,13 @@ from dedup.page.links import targets
 from dedup.page.urls import digest
 from dedup.printing import inert
 from dedup.scrapy.component import Component
+from dedup.scrapy.crawl.slot import Slot
 from dedup.scrapy.judgement import Parked, lead_on, outcome_of
 from dedup.scrapy.links.parked import ParkedLog
 from dedup.scrapy.links.waiting import leave_parked, take_parked
+from dedup.scrapy.requests.visits import page_id
 from dedup.scrapy.settings import read_group, weighs_links
 from dedup.scrapy.signals import logger_for, refuse
-from dedup.scrapy.slot import Slot
-from dedup.scrapy.visits import page_id
 from dedup.settings import LinkSettings
 
 #: In the meta of a request: the URL of the page on which it was found, and whether that was kept.

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from dedup.archive import Cleaning
-from dedup.archive.outputs import IDENTICAL
+from dedup.contrib.archives import Cleaning
+from dedup.contrib.archives.outputs import IDENTICAL
 from dedup.settings import IndexSettings
+from tests.contrib.archives.test_archive import record
 from tests.support import ROOT
 from tests.support.crawls import words
 from tests.support.waiting import LIMIT, wait_until
-from tests.test_archive import record
 
 pytest.importorskip("wacz", reason="wacz is not installed: archives of other formats are NOT tested")
 

@@ -114,7 +114,7 @@ def test_what_one_crawl_has_parked_is_got_from_its_log_by_the_next(project: Proj
     assert left <= set(project.site.requests)
 
 
-# --- Workers with one queue: second to a shard of hosts for each (docs/operations.md) -------------------
+# --- Workers with one queue: second to a shard of hosts for each (docs/workers.md) -------------------
 
 #: The scheduler with an ordinary spider, and one delay of all workers.
 QUEUE = {

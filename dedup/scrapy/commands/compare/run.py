@@ -1,13 +1,13 @@
-"""The work of `scrapy compare`: reads two pages, and prints why they are near-duplicates or are not."""
+"""The work of `scrapy compare`: reads two pages, and prints why they are near-duplicates or are not, and what crawls made of them."""
 
 import asyncio
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from scrapy.settings import Settings
 
-from dedup.batch.explanation import Side, compared
+from dedup.batch.explanation import WIDTH, Side, compared
 from dedup.batch.own import Tables
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
@@ -16,9 +16,11 @@ from dedup.index.hosts import Hosts
 from dedup.lab.labelled import read_page
 from dedup.page.charset import decode
 from dedup.page.urls import host
+from dedup.printing import inert
 from dedup.scrapy.commands.fetch import fetch_pages
 from dedup.scrapy.commands.index.access import spider_meant, surveyed
-from dedup.scrapy.settings import read_settings
+from dedup.scrapy.commands.index.why import fates
+from dedup.scrapy.settings import Options, read_settings
 
 #: The most seconds that fetching two pages may take.
 SECONDS = 60.0
@@ -42,7 +44,17 @@ def run(a: str, b: str, settings: Settings, address: str = "", spider: str = "")
     nothing = "nothing is known of the host: --index ADDRESS asks an index what many of its pages share"
     found = compared(options.detector, plan, pages, known, nothing)
     print(found)
+    urls = {name: fetched[source][1] for name, source in named.items() if source in fetched}
+    for line in crawled(options, urls):
+        print(line)
     return 0 if found.duplicate else 1
+
+
+def crawled(options: Options, urls: Mapping[str, str]) -> Iterator[str]:
+    """Yields what the last crawl that met each page has made of it, by the logs of the project."""
+    for name, url in urls.items():
+        if found := fates(options, url, []):
+            yield f"{f'crawl {name}':{WIDTH - 1}} {found[-1].told} {inert(found[-1].of)}".rstrip()
 
 
 async def _ask(index: Index, urls: Collection[str]) -> Tables:

@@ -10,7 +10,6 @@ from dedup.droplog import course
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import find_beside
 from dedup.droplog.record import Filter
-from dedup.history import texts
 from dedup.printing import clock
 from dedup.report.document import MAX_PAIRS, Source, doubt, report
 from dedup.report.file import write_report
@@ -19,6 +18,7 @@ from dedup.scrapy.commands.fetch import Door
 from dedup.scrapy.commands.terminal import counting, each
 from dedup.scrapy.places import histories
 from dedup.scrapy.settings import read_settings
+from dedup.texts import texts
 
 #: The number of pairs, the least alike, whose pages are fetched again.
 FETCHED = 100

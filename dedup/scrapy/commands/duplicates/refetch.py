@@ -7,12 +7,12 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.settings import Settings
 
 from dedup.fingerprint.detector import Detector
-from dedup.history.texts import Text
 from dedup.page.limits import UNREADABLE
 from dedup.page.urls import host
 from dedup.printing import inert, many
 from dedup.scrapy.commands.fetch import Door, Miss, fetch
 from dedup.scrapy.commands.terminal import complain
+from dedup.texts.texts import Text
 
 #: The least seconds between two requests to a host, and the most seconds of all.
 DELAY, SECONDS = 1.0, 900.0

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from dedup.droplog.record import moment
 from dedup.errors import SettingsError
-from dedup.history import CRAWL
 from dedup.index import Index
 from dedup.index.entry import original_id
+from dedup.index.lifecycle import CRAWL
 from dedup.index.survey import BATCH
 from dedup.printing import clock, inert, many
 from dedup.scrapy.commands.index.access import WIDTH, page_id, surveyed

@@ -11,9 +11,8 @@ from rich.filesize import decimal
 from dedup.fingerprint.chrome import KNOWN
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
-from dedup.history import CRAWL
 from dedup.index import Entry, Index
-from dedup.index.lifecycle import State
+from dedup.index.lifecycle import CRAWL, State
 from dedup.index.survey import KnownHost, Survey
 from dedup.index.weighing import MAX_LOOKED
 from dedup.lab.skew import skew

@@ -21,7 +21,7 @@ from dedup.index.redis.buckets import MAX_READ, bucket_bits
 from dedup.index.redis.keys import PARTS
 from dedup.printing import inert
 from dedup.scrapy.commands.terminal import print_table
-from dedup.scrapy.crowds import CROWDS
+from dedup.scrapy.log.crowds import CROWDS
 from dedup.settings import SETTINGS
 from dedup.values import Kind, Number, Setting
 
@@ -46,7 +46,7 @@ REDIS_FILES = 3
 #:   to 50,000 pages, and then the filter's memory when it is full; a thousand tables of hosts are reckoned.
 #: * "shards" has bytes of Redis until a crawl by many workers has ended: a link that was handed over, and, with
 #:   DEDUP_HEIR = "rest", one that waits (packed, 154 bytes) and one that is done.
-#: * "recall" is that of simhash by its distance, on the worse of two sites (docs/quality.md, "Every default").
+#: * "recall" is that of simhash by its distance, on the worse of two sites (docs/measured.md, "What every default is worth").
 COSTS: dict[str, dict[str, float]] = json.loads(Path(__file__).with_name("costs.json").read_text("ascii"))
 FILE, REDIS, SHARDS, CRAWLER = (COSTS[name] for name in ("file", "redis", "shards", "crawler"))
 RECALL = {int(k): recall for k, recall in COSTS["recall"].items()}

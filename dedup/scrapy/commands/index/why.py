@@ -1,8 +1,10 @@
 """`scrapy index why URL`: what became of a page, and why, by the index and the drop logs."""
 
 from pathlib import Path
+from typing import NamedTuple
 
-from dedup.droplog.reader import Reader
+from dedup.droplog.kept import SUFFIX, Kept, read_kept
+from dedup.droplog.reader import Reader, find_beside, find_logs
 from dedup.droplog.record import Filter, Record
 from dedup.index import Index
 from dedup.index.entry import storable_id, storable_url
@@ -19,29 +21,52 @@ STATES = {
     State.PENDING: "kept by a crawl that is still at work on it",
     State.DEAD: "kept by a crawl that died before it was handed over, so it counts as new",
 }
+#: What is said of a page in the index of which the logs say nothing.
+UNLIKE = "kept: no kept page was the same, as far as the logs here tell, judge index"
+
+
+class Fate(NamedTuple):
+    """What a crawl has made of a page."""
+
+    time: str
+    told: str
+    of: str = ""  #: the kept page, if the page was dropped for it
+
+
+def fates(options: Options, url: str, logs: list[Path]) -> list[Fate]:
+    """Returns what crawls have made of the page at a URL, by their logs: the last is the last."""
+    drops = filter(Filter(url=url).passes, Reader().read(drop_logs(options, logs)))
+    found = [Fate(drop["time"], _dropped(drop), drop["duplicate_of"]) for drop in drops]
+    if logs:
+        beside = [path for log in logs if (path := find_beside(log, SUFFIX))]
+    else:
+        beside = find_logs(options.crawl.log, SUFFIX) if options.crawl.log else []
+    found += [Fate(kept.time, _kept(kept)) for kept in read_kept(beside, url)]
+    return sorted(found)
 
 
 async def print_reasons(options: Options, url: str, logs: list[Path]) -> int:
-    """Prints what is known of a URL: its state and its run, and each drop with its evidence and the kept page.
+    """Prints what is known of a URL: its state and its run, and each time that a judge has dropped or kept it, with the evidence.
 
     Returns the exit status: 0, or 1 if nothing is known.
     """
-    paths = drop_logs(options, logs)
-    drops = list(filter(Filter(url=url).passes, Reader().read(paths)))
-    urls = [url, *dict.fromkeys(drop["duplicate_of"] for drop in drops)]
+    paths, found = drop_logs(options, logs), fates(options, url, logs)
+    urls = [url, *dict.fromkeys(fate.of for fate in found if fate.of)]
     filed = await _filed(options.index, urls)
     print(inert(url, WIDTH))
     print(f"  in the index: {_told(filed.get(url))}")
-    for drop in drops:
-        print(f"  {_evidence(drop)}")
-        of = drop["duplicate_of"]
-        gone = "not among its pages any more: a page with its content took its place, or it was taken out"
-        print(f"    {inert(of, WIDTH)}: {_told(filed.get(of), gone)}")
+    for fate in found:
+        print(f"  {fate.told}")
+        if fate.of:
+            gone = "not among its pages any more: a page with its content took its place, or it was taken out"
+            print(f"    {inert(fate.of, WIDTH)}: {_told(filed.get(fate.of), gone)}")
     if not paths:
         print("  whether it was dropped is not known: no drop log is here; name those of its crawls")
-    elif not drops:
+    elif not any(fate.of for fate in found):
         print(f"  in {many(len(paths), 'drop log')}: never dropped")
-    return 0 if drops or url in filed else 1
+        if not found and url in filed:
+            print(f"  {UNLIKE}")
+    return 0 if found or url in filed else 1
 
 
 def _told(found: StoredPage | None, otherwise: str = "not among its pages") -> str:
@@ -50,14 +75,22 @@ def _told(found: StoredPage | None, otherwise: str = "not among its pages") -> s
     return f"{STATES[found.state]}; filed {clock(found.entry.filed, seconds=True)} by run {found.entry.run}"
 
 
-def _evidence(drop: Record) -> str:
+def _dropped(drop: Record) -> str:
     parts = [f"rule {inert(drop['rule'], 40)}", f"distance {drop['distance']}"]
     parts.append(f"resemblance {drop['resemblance']:.2f}")
     if (own := drop.get("own")) is not None and (new := drop.get("new")) is not None:
         parts.append(f"{new:,} of {own:,} own shingles new")
     why = drop.get("undone")
     did = f"undone ({inert(why, WIDTH)})" if why else drop["action"]
+    if "judge" in drop:
+        parts.append(f"judge {inert(drop['judge'], 40)}")
     return f"{clock(drop['time'], seconds=True)} {did}: {', '.join(parts)}; a near-duplicate of"
+
+
+def _kept(kept: Kept) -> str:
+    beside = f"; beside {inert(kept.beside, WIDTH)}" if kept.beside else ""
+    why = f"{inert(kept.why, WIDTH)}, judge {inert(kept.judge, 40)}"
+    return f"{clock(kept.time, seconds=True)} kept: {why}{beside}"
 
 
 async def _filed(index: Index, urls: list[str]) -> dict[str, StoredPage]:

@@ -1,0 +1,256 @@
+"""The judges of a page, in their order: each may say what becomes of it, and the last that does so has decided.
+
+1. All that decides about a page at hand stands in `JUDGES`, and nothing else changes a verdict.
+2. A judge is asked only of the verdicts that it hears: "" is a page of which nothing is said yet.
+3. A judge that returns None leaves the verdict as it is.  Its own bears its name, and what it has seen.
+4. Between the claim on a page and the record of its drop nothing is awaited but judges that hear "new", and those that claim
+   it anew: what becomes of the kept page meanwhile would be missed.
+"""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from dedup.droplog.log import DropLog
+from dedup.droplog.record import Record
+from dedup.filter.bodies import Content
+from dedup.filter.carried import Cargoes
+from dedup.filter.claims import Claimant
+from dedup.filter.noise.probe import Probe
+from dedup.filter.recording import make_record
+from dedup.filter.soft_404 import RULE as SOFT_404
+from dedup.filter.soft_404 import Soft404s
+from dedup.filter.stats import Stats, spend
+from dedup.filter.visit import Crawl, Visit
+from dedup.filter.watch.alarm import Alarm
+from dedup.filter.watch.audit import Audit
+from dedup.filter.watch.barren import Barren
+from dedup.filter.watch.canonical import Canonicals
+from dedup.filter.watch.doubts import Watch
+from dedup.filter.watch.drop import is_certain
+from dedup.filter.watch.retries import Retries
+from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.index import Index, Verdict
+from dedup.page.html import Page
+from dedup.page.siblings import one_address
+from dedup.printing import inert
+from dedup.settings import Action, FilterSettings
+
+logger = logging.getLogger(__name__)
+
+_NOTHING = Verdict.unjudged(None)
+
+
+@dataclass(slots=True)
+class Case:
+    """A page before its judges."""
+
+    visit: Visit
+    page: Page
+    fingerprint: Fingerprint
+    body: Content | None  #: what is known of its bytes
+    is_read: bool  #: false if they were met before: then the page has no tokens
+    action: Action  #: what is done with it if it is a near-duplicate
+    verdict: Verdict = _NOTHING
+    claimed: Verdict = _NOTHING  #: what the index has said
+    record: Record | None = None  #: if it is a near-duplicate
+
+
+class Bench:
+    """What the judges of one crawl know."""
+
+    def __init__(
+        self,
+        index: Index,
+        log: DropLog,
+        stats: Stats,
+        crawl: Crawl,
+        settings: FilterSettings,
+        claimant: Claimant,
+        watch: Watch,
+        barren: Barren,
+        probe: Probe,
+        audit: Audit,
+    ) -> None:
+        self.index = index
+        self.log = log
+        self.stats = stats
+        self.crawl = crawl
+        self.claimant = claimant
+        self.watch = watch
+        self.barren = barren
+        self.probe = probe
+        self.audit = audit
+        fetches = settings.probe and crawl.fetches
+        self.soft_404s = Soft404s(index, probe, stats, crawl, watch.undo, fetches=fetches)
+        self.retries = Retries(index.detector.max_distance)
+        self.cargoes = Cargoes(index.settings.scope)
+        self.alarm = Alarm(settings.max_cluster, stats)
+        self.canonicals = Canonicals()
+
+    async def decide(self, case: Case) -> Verdict:
+        """Asks the judges in their order, and returns the verdict, with the name of the judge that decided."""
+        heard = ""
+        for judge in JUDGES:
+            if heard in judge.hears and (found := await judge.decide(self, case)) is not None:
+                beside = found.of or (found.near.url if found.near else "") or case.verdict.beside
+                case.verdict = replace(found, judge=judge.name, beside=found.beside or beside)
+                heard = found.status
+        return case.verdict
+
+    async def claim(self, case: Case) -> Verdict:
+        """Claims the page in the index."""
+        visit = case.visit
+        return await self.claimant.claim(visit.page_id, visit.url, case.fingerprint, visit.carried)
+
+
+async def _asked_again(bench: Bench, case: Case) -> Verdict | None:
+    """keeps a page that still shows what its callback could do nothing with"""
+    if bench.retries.shows(case.visit.page_id, case.fingerprint.simhash):
+        return Verdict.unjudged("asked_again")
+    return None
+
+
+async def _read(bench: Bench, case: Case) -> Verdict | None:
+    """keeps what can't be read as a page: it is short, cut off, no text, or drawn by scripts"""
+    made = case.fingerprint
+    return Verdict.unjudged(made.reason) if made.reason is not None or made.simhash is None else None
+
+
+async def _index(bench: Bench, case: Case) -> Verdict:
+    """drops a page that is equal to a kept one, or whose own content is that of a kept one; files any other"""
+    began = time.perf_counter()
+    visit, simhash = case.visit, case.fingerprint.simhash
+    verdict = await bench.claim(case)
+    if verdict.status == "same" and simhash is not None:
+        bench.watch.met_again(visit.page_id, simhash)
+    elif verdict.status == "duplicate" and one_address(visit.url) == one_address(verdict.of or ""):
+        await bench.probe.meet(verdict.of_id, case.page)
+    spend(bench.stats, "claim", time.perf_counter() - began)
+    if not bench.crawl.is_closing():
+        has_waited = await bench.soft_404s.ask(visit, case.page, verdict)
+        if has_waited and not verdict.kept:  # meanwhile the kept page may have failed
+            verdict = await bench.claim(case)
+    case.claimed = verdict
+    return verdict
+
+
+async def _soft_404(bench: Bench, case: Case) -> Verdict | None:
+    """drops a page that says what its host says where nothing is; keeps a page for which only such a page would be kept"""
+    if bench.crawl.is_closing():
+        return None
+    found = await bench.soft_404s.check(case.visit, case.page, case.fingerprint, case.verdict)
+    return None if found is case.verdict else found
+
+
+async def _probe(bench: Bench, case: Case) -> Verdict | None:
+    """drops a page that differs from a kept one only where both change, or in an address that means the same; else keeps it"""
+    if bench.crawl.is_closing():
+        return None
+    found = await bench.probe.check(case.visit, case.page, case.fingerprint, case.verdict)
+    return None if found is case.verdict else found
+
+
+async def _barren(bench: Bench, case: Case) -> Verdict | None:
+    """keeps a copy of a page of which no item came, though items come of others like it: the copy takes its place"""
+    found = await bench.barren.give_way(case.visit, case.fingerprint, case.claimed, case.verdict)
+    return None if found is case.verdict else found
+
+
+async def _carries(bench: Bench, case: Case) -> Verdict | None:
+    """keeps a page that equals a kept one, since its request carried other data of the spider"""
+    is_other = bench.cargoes.differ(case.visit, case.fingerprint)
+    return replace(case.verdict, reason="carries") if is_other else None
+
+
+async def _outdated(bench: Bench, case: Case) -> Verdict | None:
+    """keeps a copy of a page that shows something else by now"""
+    of_id, of_simhash = case.verdict.of_id or "", case.verdict.of_simhash or 0
+    if bench.watch.is_outdated(of_id, of_simhash, bench.index.detector.max_distance):
+        return Verdict.unjudged("outdated")
+    return None
+
+
+async def _alarm(bench: Bench, case: Case) -> Verdict | None:
+    """keeps a copy of a page of which too many others would be copies: that is a login wall, or the like"""
+    visit, verdict = case.visit, case.verdict
+    if verdict.rule == SOFT_404 or not bench.alarm.rings(visit.url, verdict.of or "", visit.asked):
+        return None
+    bench.watch.undo(verdict.of_id or "", "what it duplicates looks like a wall")
+    return Verdict.unjudged("alarm")
+
+
+async def _audit(bench: Bench, case: Case) -> Verdict | None:
+    """keeps a near-duplicate by a rule that the audit has found wrong on pages of this kind"""
+    is_trusted = bench.audit.trusts(case.visit.url, case.verdict.rule)
+    return None if is_trusted else Verdict.unjudged("audit")
+
+
+async def _uncertain(bench: Bench, case: Case) -> Verdict | None:
+    """keeps a copy of a page that may yet fail, if the copy could not be fetched again then"""
+    visit, verdict = case.visit, case.verdict
+    case.action = bench.barren.action(visit, verdict, case.action)
+    may_doubt = bench.crawl.may_fetch_again(visit.origin) and bench.watch.may_doubt(
+        visit.page_id, verdict.of_run
+    )
+    if case.action == "mark" or may_doubt or is_certain(verdict, bench.index):
+        return None
+    return Verdict.unjudged("uncertain")
+
+
+async def _log(bench: Bench, case: Case) -> Verdict | None:
+    """keeps a near-duplicate whose record can't be written to the drop log"""
+    visit, verdict, canonical = case.visit, case.verdict, case.page.canonical
+    try:
+        agrees = bench.canonicals.agrees(visit.url, canonical, verdict.of or "")
+        record = make_record(visit, verdict, case.fingerprint, case.action, canonical, agrees)
+        bench.log.write(record)
+    except (OSError, ValueError) as error:
+        if not bench.stats.get_value("dedup/unjudged/log"):
+            logger.error(
+                "Kept %s: the drop log can't be written: %s.  Further such pages are only counted, in "
+                "dedup/unjudged/log",
+                inert(visit.url),
+                error,
+            )
+        return Verdict.unjudged("log")
+    case.record = record
+    return None
+
+
+class Judge(NamedTuple):
+    """One who may say what becomes of a page."""
+
+    name: str
+    decide: Callable[[Bench, Case], Awaitable[Verdict | None]]
+    hears: frozenset[str]  #: the verdicts of which it is asked
+    leaves: str  #: what is known of its reasons
+
+    @property
+    def says(self) -> str:
+        """Returns what it does, as the end of a sentence."""
+        return self.decide.__doc__ or ""
+
+
+_FIRST, _NEW, _COPY = frozenset({""}), frozenset({"new"}), frozenset({"duplicate"})
+_CLAIMED = frozenset({"new", "same", "duplicate"})
+
+#: In the order in which they are asked.
+JUDGES = (
+    Judge("asked_again", _asked_again, _FIRST, "the reason"),
+    Judge("read", _read, _FIRST, "the reason: short, partial, binary ..."),
+    Judge("index", _index, _FIRST, "the kept page, the rule, bits and shingles"),
+    Judge("soft_404", _soft_404, _CLAIMED, "the address that leads nowhere, bits and shingles"),
+    Judge("probe", _probe, _NEW, "the kept page, and the noise of a drop; of a kept page, what differs"),
+    Judge("barren", _barren, _COPY, "the page whose place it takes"),
+    Judge("carries", _carries, _NEW, "the reason"),
+    Judge("outdated", _outdated, _COPY, "the kept page"),
+    Judge("alarm", _alarm, _COPY, "the kept page, and a warning"),
+    Judge("audit", _audit, _COPY, "the kept page"),
+    Judge("uncertain", _uncertain, _COPY, "the kept page"),
+    Judge("log", _log, _COPY, "the record of a near-duplicate; of a page that is kept, an error"),
+)
+#: By their names.
+BY_NAME = {judge.name: judge for judge in JUDGES}

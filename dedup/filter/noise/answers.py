@@ -1,0 +1,158 @@
+"""Two answers to one request: which tokens differ between them, which lines have come or gone, and which have moved."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from dedup.filter.noise.lines import Line
+from dedup.page.ids import is_opaque
+from dedup.texts.differences import MAX_CELLS, edits
+
+#: Tokens that are between two differences, or else these are one: words of an advert agree by chance.
+BETWEEN = 4
+#: Lines of one path, times their tokens, that are compared to see which has become which: half a second.
+MAX_STEPS = 1_000_000
+#: Characters of the shortest token that looks like an id.
+LONG = 16
+
+_SIGNS = frozenset(".,:/'-")
+
+
+class Changes(NamedTuple):
+    """What differs between two answers."""
+
+    pairs: list[tuple[Line, Line]]  #: lines of either that are one, and say something else
+    alone: list[Line]  #: lines of one of them
+    stay: list[Line]  #: lines of the first that are in both
+
+
+def changes(a: Sequence[Line], b: Sequence[Line]) -> Changes:
+    """Returns what differs between two answers.  In bounded time: beyond that, lines have come and gone."""
+    mine, theirs = Counter(a), Counter(b)
+    left, others = _by_path(a, mine - theirs), _by_path(b, theirs - mine)
+    found, steps = Changes([], [], [line for line in a if line in theirs]), MAX_STEPS
+    for path in left | others:
+        gone, come = left.get(path, []), others.get(path, [])
+        steps -= (len(gone) + len(come)) * sum(len(line.tokens) for line in (*gone, *come))
+        pairs, alone = _paired(gone, come) if steps >= 0 else ([], [*gone, *come])
+        found.pairs.extend(pairs)
+        found.alone.extend(alone)
+    return found
+
+
+def moved(a: Sequence[Line], b: Sequence[Line]) -> set[str]:
+    """Returns the places of lines that two answers have in another order."""
+    both = Counter(a) & Counter(b)
+    first, second = _those(a, both), _those(b, both)
+    if first == second or len(first) * len(second) > MAX_CELLS:
+        return set()
+    names = {line: str(number) for number, line in enumerate(both)}
+    found = edits([names[line] for line in first], [names[line] for line in second], 0)
+    return {line.place for edit in found for line in first[edit.start : edit.end]}
+
+
+def differences(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """Returns where two lists of tokens differ: whole numbers, first and last in either.
+
+    >>> differences("Seen 1 , 234 times by you and other 3".split(), "Seen 1 , 240 times by you and other 4".split())
+    [(1, 4, 1, 4), (9, 10, 9, 10)]
+    """
+    found = list[tuple[int, int, int, int]]()
+    shift = 0
+    for start, end, tokens in edits(a, b, 0):
+        i, j, k, m = start, end, start + shift, start + shift + len(tokens)
+        shift = m - j
+        while i and k and a[i - 1] == b[k - 1] and _is_in_number(a, i - 1):
+            i, k = i - 1, k - 1
+        while j < len(a) and m < len(b) and a[j] == b[m] and _is_in_number(a, j):
+            j, m = j + 1, m + 1
+        if found and found[-1][1] + BETWEEN > i:
+            i, k = found.pop()[::2]
+        found.append((i, j, k, m))
+    return found
+
+
+def said_in(tokens: Sequence[str]) -> Iterator[str]:
+    """Yields the tokens of a line but for tags and attributes."""
+    is_inside = False
+    for token in tokens:
+        if token == "<>":
+            is_inside = False
+        elif len(token) > 1 and token[0] == " ":
+            is_inside = True
+        elif not is_inside and (token[:1] != "<" or len(token) == 1):
+            yield token
+
+
+def _is_in_number(tokens: Sequence[str], at: int) -> bool:
+    """Whether a token is a part of a number of several tokens, or of a time or a date."""
+
+    def is_number(place: int) -> bool:
+        return 0 <= place < len(tokens) and tokens[place][:1].isdigit()
+
+    return (
+        (is_number(at) and not at)
+        or (tokens[at] in _SIGNS and is_number(at - 1) and is_number(at + 1))
+        or (
+            is_number(at)
+            and any(
+                0 <= at + way < len(tokens) and tokens[at + way] in _SIGNS and is_number(at + 2 * way)
+                for way in (-1, 1)
+            )
+        )
+    )
+
+
+def _by_path(lines: Sequence[Line], some: Counter[Line]) -> dict[str, list[Line]]:
+    found = dict[str, list[Line]]()
+    for line in lines:
+        if line in some:
+            found.setdefault(line.path, []).append(line)
+    return found
+
+
+def _paired(mine: list[Line], theirs: list[Line]) -> tuple[list[tuple[Line, Line]], list[Line]]:
+    """Returns which line has become which, and those that have come or gone: of lines that are alike, nobody can tell which.
+
+    Unless all that differs between two looks like an id.
+    """
+    first, second = ([_folded_words(line) for line in lines] for lines in (mine, theirs))
+    pairs, free, alone = list[tuple[Line, Line]](), dict.fromkeys(range(len(theirs))), list[Line]()
+    for line, words in zip(mine, first, strict=True):
+        alike = [at for at in free if _are_alike(words, second[at])]
+        if len(alike) > 1 or (alike and sum(_are_alike(words, other) for other in first) > 1):
+            shape = _without_ids(line)
+            alike = [at for at in alike if _without_ids(theirs[at]) == shape][:1]
+        if alike:
+            del free[alike[0]]
+            pairs.append((line, theirs[alike[0]]))
+        else:
+            alone.append(line)
+    return pairs, [*alone, *(theirs[at] for at in free)]
+
+
+def _without_ids(line: Line) -> list[str]:
+    return ["" if len(token) >= LONG and is_opaque(token) else token for token in line.tokens]
+
+
+def _are_alike(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Whether half of the words of two lines are the same, in their order."""
+    most = max(len(a), len(b))
+    if 2 * (Counter(a) & Counter(b)).total() < most:
+        return False
+    return 2 * (len(a) - sum(edit.end - edit.start for edit in edits(a, b, 0))) >= most
+
+
+def _folded_words(line: Line) -> list[str]:
+    return ["0" if token[:1].isdigit() else token for token in (*said_in(line.tokens),) or line.tokens]
+
+
+def _those(lines: Sequence[Line], some: Counter[Line]) -> list[Line]:
+    """Returns the lines that are among some, each as often as there."""
+    left = Counter(some)
+    found = list[Line]()
+    for line in lines:
+        if left[line] > 0:
+            left[line] -= 1
+            found.append(line)
+    return found

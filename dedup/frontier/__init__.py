@@ -1,1 +1,0 @@
-"""Many crawlers, one crawl: which worker has which hosts, and how links get to it."""

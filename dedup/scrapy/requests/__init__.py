@@ -1,0 +1,1 @@
+"""Requests as the filter sees them: what they carry, whom they may ask, how they are sent, and what comes back."""

@@ -1,0 +1,274 @@
+"""Archives are cleaned: what is kept of them, in every format, and whatever happens meanwhile."""
+
+import gzip
+import json
+import subprocess
+from base64 import b32encode
+from hashlib import sha1
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+import pytest
+
+from dedup import Detector, SettingsError
+from dedup.contrib.archives import Capture, Cleaning, fingerprint, open_input
+from dedup.contrib.archives.commands.run import DAMAGE, OTHERS, UNWRITTEN
+from dedup.contrib.archives.folder import SUFFIXES
+from dedup.contrib.archives.outputs import IDENTICAL, NEAR
+from dedup.contrib.archives.packing import pack, unpack
+from dedup.contrib.archives.warc import Warc
+from dedup.settings import FilterSettings
+from tests.support import ROOT
+from tests.support.crawls import words
+from tests.support.processes import scrapy
+from tests.support.waiting import LIMIT
+from tests.support.warm import python
+
+#: Ten pages, of which the last four have the texts of the first four.  In the order of their URLs.
+PAGES = {f"http://example.org/{n}": f"<title>Page</title><p>{words(n % 6)}" for n in range(10)}
+KEPT = list(PAGES)[:6]
+
+
+def rows(pages: dict[str, str] = PAGES) -> bytes:
+    lines = (json.dumps({"url": url, "html": html}) for url, html in pages.items())
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def record(url: str, html: str | bytes, kind: str = "response", **fields: str) -> bytes:
+    """A record of WARC, with the fields given instead of its own."""
+    body = html if isinstance(html, bytes) else html.encode()
+    block = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + body if kind == "response" else body
+    own = {
+        "WARC-Type": kind,
+        "WARC-Record-ID": f"<urn:uuid:{uuid5(NAMESPACE_URL, url)}>",
+        "WARC-Date": "2026-11-01T10:00:00Z",
+        "WARC-Target-URI": url,
+        "Content-Length": str(len(block)),
+    } | {name.replace("_", "-"): value for name, value in fields.items()}
+    head = "".join(f"{name}: {value}\r\n" for name, value in own.items() if value)
+    return f"WARC/1.1\r\n{head}\r\n".encode() + block + b"\r\n\r\n"
+
+
+def records(pages: dict[str, str] = PAGES) -> list[bytes]:
+    return [record(url, html) for url, html in pages.items()]
+
+
+def write(path: Path, octets: bytes) -> Path:
+    path.write_bytes(octets)
+    return path
+
+
+def parquet(path: Path) -> Path:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"url": list(PAGES), "html": list(PAGES.values())}), path, row_group_size=4)
+    return path
+
+
+def folder(path: Path) -> Path:
+    path.mkdir()
+    for number, html in enumerate(PAGES.values()):
+        (path / f"{number}.html").write_text(html)
+    return path
+
+
+FORMATS: dict[str, Any] = {
+    "pages.jsonl": lambda path: write(path, rows()),
+    "pages.jsonl.gz": lambda path: write(path, gzip.compress(rows())),
+    "pages.warc": lambda path: write(path, b"".join(records())),
+    "pages.warc.gz": lambda path: write(path, b"".join(map(gzip.compress, records()))),
+    "whole.warc.gz": lambda path: write(path, gzip.compress(b"".join(records()))),
+    "pages.parquet": parquet,
+    "pages": folder,
+}
+
+
+def urls(path: Path) -> list[str]:
+    """The URLs of the captures in a file."""
+    return [item.capture.url for item in open_input(path) if item.capture]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("kept", ["kept.jsonl", "kept.jsonl.gz", "kept.warc", "kept.warc.gz"])
+def test_of_every_format_each_content_is_kept_once(name: str, kept: str, tmp_path: Path) -> None:
+    source, target = FORMATS[name](tmp_path / name), tmp_path / kept
+    result = Cleaning([str(source)], str(target)).run()
+    hosts = "http://localhost/{}.html" if name == "pages" else "http://example.org/{}"
+    assert urls(target) == [hosts.format(n) for n in range(6)]
+    assert (result.damage, result.unwritten) == ({}, {})
+    assert not (tmp_path / f"{kept}.part").exists()
+
+
+def test_the_command_says_what_became_of_the_pages(tmp_path: Path) -> None:
+    source = write(tmp_path / "pages.jsonl", rows())
+    log = tmp_path / "dups.jsonl"
+    done = scrapy("dedup", source, "-o", tmp_path / "kept.jsonl", "--duplicates", log)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("10 pages judged\n  kept      6: 6 new\n")
+    found = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(one["url"][-1], one["duplicate_of"][-1]) for one in found] == [
+        ("6", "0"),
+        ("7", "1"),
+        ("8", "2"),
+        ("9", "3"),
+    ]
+
+
+def test_a_short_page_is_packed_with_its_words() -> None:
+    capture = Capture("http://example.org/", "<p>Not found")
+    page, made = unpack(pack(*fingerprint(capture, Detector())))
+    assert (page.tokens, page.reason, made.reason) == (["not", "found"], "short", "short")
+
+
+def test_files_that_are_not_read_are_told(tmp_path: Path) -> None:
+    pages = folder(tmp_path / "mirror")
+    (pages / "0.html").rename(pages / "index.php@id=3")
+    (pages / "below").mkdir()
+    (pages / "below" / "link.html").symlink_to(pages / "1.html")
+    result = Cleaning([str(pages)], str(tmp_path / "kept.jsonl")).run()
+    assert result.others == {"name": (2, str(pages))}
+    assert OTHERS["name"] == f"no file that ends with {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+
+
+def test_every_reason_has_its_words() -> None:
+    assert DAMAGE.keys() & OTHERS.keys() == {"large"}
+
+
+def test_the_standard_input_is_read_and_so_is_the_output_written(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [python(), "-m", "scrapy", "dedup", "-", "-o", "-"],
+        cwd=ROOT,
+        input=gzip.compress(rows()),
+        capture_output=True,
+        check=True,
+        timeout=LIMIT,
+    )
+    assert [json.loads(line)["url"] for line in done.stdout.splitlines()] == KEPT
+    assert done.stderr.startswith(b"10 pages judged\n  kept      6: 6 new\n")
+
+
+def test_revisit_records_say_where_the_kept_page_is(tmp_path: Path) -> None:
+    html = f"<title>A page</title><p>{words('same')}"
+    pages = [("http://a/", html), ("http://b/", html), ("http://c/", html.upper())]
+    source = write(tmp_path / "x.warc", b"".join(record(url, html) for url, html in pages))
+    Cleaning([str(source)], str(tmp_path / "kept.warc")).run()
+    found = [item.raw for item in Warc(tmp_path / "kept.warc")]
+    assert [each.fields["warc-type"] for each in found] == ["response", "revisit", "revisit"]
+    assert [each.fields.get("warc-profile") for each in found] == [None, IDENTICAL, NEAR]
+    for each, url in zip(found[1:], ("http://b/", "http://c/"), strict=True):
+        assert each.fields["warc-target-uri"] == url
+        assert each.fields["warc-refers-to-target-uri"] == "http://a/"
+        assert each.fields["warc-refers-to"] == found[0].fields["warc-record-id"]
+        assert each.fields["warc-refers-to-date"] == "2026-11-01T10:00:00Z"
+        assert each.block == b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+
+
+def test_what_is_no_page_stays_in_a_warc_file(tmp_path: Path) -> None:
+    whole = [
+        record("", "software: x", "warcinfo"),
+        record("http://a/", "GET / HTTP/1.1\r\n\r\n", "request"),
+        *records(),
+        record("http://a/", "200 OK", "metadata"),
+    ]
+    source = write(tmp_path / "x.warc.gz", b"".join(map(gzip.compress, whole)))
+    Cleaning([str(source)], str(tmp_path / "kept.warc.gz")).run()
+    kept = gzip.decompress((tmp_path / "kept.warc.gz").read_bytes())
+    assert kept.startswith(b"".join(whole[:8]))  # 2 and the six that are kept
+    assert kept.endswith(whole[-1])
+
+
+def test_what_has_no_place_in_the_format_of_the_output_is_told(tmp_path: Path) -> None:
+    whole = [
+        record("http://a/", "GET / HTTP/1.1\r\n\r\n", "request"),
+        record("http://a/", "200 OK", "revisit"),
+        record("http://a/", "a text", "conversion", Content_Type="text/plain"),
+        record("http://a/", "no message", WARC_Type="response", kind="resource"),
+        record("http://a/", "<p>").replace(b" 200 OK", b" 404 No"),
+        *records(),
+    ]
+    source = write(tmp_path / "x.warc", b"".join(whole))
+    done = scrapy("dedup", source, "-o", tmp_path / "kept.jsonl")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[-1] == (
+        "dedup: not written, since the format of the output has no place for it: 2 requests, revisits and others that "
+        "hold no page, 1 no HTTP response, 1 of another status than 200, 1 of a type that DEDUP_TYPES does not name"
+    )
+    lines = write(tmp_path / "x.jsonl", b'{"price": 1}\n' + rows())
+    assert Cleaning([str(lines)], str(tmp_path / "kept.warc")).run().unwritten == {"no_page": 1}
+    assert UNWRITTEN.keys() - OTHERS.keys() == {"kind", "status", "type"}
+
+
+def test_a_revisit_record_of_a_page_that_is_dropped_refers_to_the_kept_one(tmp_path: Path) -> None:
+    """By the URL and the time of the page, or else by its digest; one of a kept page stays as it is."""
+    html = f"<title>A page</title><p>{words('same')}"
+    texts = {"http://a/": html, "http://b/": html.upper(), "http://c/": html}
+    pages = [record(url, text) for url, text in texts.items()]
+    digests = {
+        url: "sha1:" + b32encode(sha1(text.encode(), usedforsecurity=False).digest()).decode()
+        for url, text in texts.items()
+    }
+    head = "HTTP/1.1 200 OK\r\n\r\n"
+
+    def revisit(url: str, of: str = "", **fields: str) -> bytes:
+        place = {"WARC_Refers_To_Target_URI": of, "WARC_Refers_To_Date": "2026-11-01T10:00:00Z"} if of else {}
+        return record(url, head, "revisit", **place, WARC_Profile=IDENTICAL, **fields)
+
+    revisits = [
+        revisit("http://1/", "http://b/", WARC_Payload_Digest=digests["http://b/"]),
+        revisit("http://2/", WARC_Payload_Digest=digests["http://b/"]),
+        revisit("http://3/", "http://c/", WARC_Payload_Digest=digests["http://c/"]),
+        revisit("http://4/", "http://a/", WARC_Payload_Digest=digests["http://a/"]),
+        revisit("http://5/", "http://elsewhere/", WARC_Payload_Digest="md5:of another program"),
+    ]
+    source = write(tmp_path / "x.warc", b"".join(revisits + pages))
+    Cleaning([str(source)], str(kept := tmp_path / "kept.warc")).run()
+    found = [item.raw for item in Warc(kept)][:5]
+    assert [one.fields["warc-target-uri"] for one in found] == [f"http://{n}/" for n in range(1, 6)]
+    assert [one.fields["warc-refers-to-target-uri"] for one in found] == ["http://a/"] * 4 + [
+        "http://elsewhere/"
+    ]
+    assert [one.fields["warc-profile"] for one in found] == [NEAR, NEAR] + [IDENTICAL] * 3
+    assert ["warc-payload-digest" in one.fields for one in found] == [False, False, True, True, True]
+    assert [one.block for one in found] == [head.encode()] * 5
+    assert b"".join(revisits[3:]) in kept.read_bytes()
+
+
+def test_a_revisit_record_has_the_head_of_a_response_and_no_more(tmp_path: Path) -> None:
+    page = f"<title>A page</title><p>{words(1)}".encode()
+    message = b"HTTP/1.1 200 OK\nContent-Type: text/html\n\n"
+    whole = [record(f"http://{n}/", message + page, "resource", WARC_Type="response") for n in "ab"]
+    source = write(tmp_path / "x.warc", b"".join(whole))
+    Cleaning([str(source)], str(tmp_path / "kept.warc")).run()
+    assert [*Warc(tmp_path / "kept.warc")][1].raw.block == message
+
+
+def test_nothing_is_dropped_where_the_project_only_marks(tmp_path: Path) -> None:
+    source = write(tmp_path / "pages.jsonl", rows())
+    result = Cleaning(
+        [str(source)],
+        str(tmp_path / "kept.jsonl"),
+        str(tmp_path / "log"),
+        filter=FilterSettings(action="mark"),
+    ).run()
+    assert (tmp_path / "kept.jsonl").read_bytes() == rows()
+    assert (result.stats["dedup/marked"], (tmp_path / "log").read_text().count("\n")) == (4, 4)
+
+
+def test_texts_are_not_read_as_html(tmp_path: Path) -> None:
+    text = "if a<b and c>d: " + words("text")
+    lines = [{"text": text}, {"text": text.replace("b", "x", 1)}, {"text": text}]
+    source = write(tmp_path / "x.jsonl", "\n".join(map(json.dumps, lines)).encode())
+    Cleaning([str(source)], str(tmp_path / "kept.jsonl"), detector=Detector(min_resemblance=0.999)).run()
+    assert [*map(json.loads, (tmp_path / "kept.jsonl").read_text().splitlines())] == lines[:2]
+
+
+def test_extracted_texts_are_judged_if_texts_are(tmp_path: Path) -> None:
+    texts = [(f"http://example.org/{n}", words(n % 2)) for n in range(4)]
+    octets = [record(url, text, "conversion", Content_Type="text/plain") for url, text in texts]
+    source = write(tmp_path / "x.warc.wet.gz", b"".join(map(gzip.compress, octets)))
+    with pytest.raises(SettingsError, match=r"no page is in 4 records \(4 type\)"):
+        Cleaning([str(source)]).run()
+    text = Cleaning([str(source)], types="text").run()
+    assert (text.stats["dedup/new"], text.stats["dedup/duplicate"]) == (2, 2)

@@ -1,0 +1,201 @@
+"""What servers wrap pages in, as archives hold it: codings, heads and character sets; no record goes uncounted."""
+
+import gzip
+import json
+import zlib
+from pathlib import Path
+
+import pytest
+
+from dedup.contrib.archives import Cleaning, open_input
+from dedup.contrib.archives.http import charset_of, head, parse
+from dedup.page.charset import decode
+from tests.contrib.archives.test_archive import record, urls
+from tests.support.crawls import words
+from tests.support.packing import PACK
+from tests.support.processes import scrapy
+
+OK = b"HTTP/1.1 200 OK\r\n"
+HTML = b"Content-Type: text/html\r\n"
+PAGE = f"<title>A page</title><p>{words('same')}".encode()
+
+
+def raw_deflate(body: bytes) -> bytes:
+    return zlib.compress(body)[2:-4]
+
+
+def with_names(body: bytes) -> bytes:
+    """A member of gzip whose head has all that it may have."""
+    packed = gzip.compress(body)
+    return (
+        packed[:3]
+        + b"\x1f"
+        + packed[4:10]
+        + b"\x03\x00abc"
+        + b"page.html\0"
+        + b"a comment\0"
+        + b"cc"
+        + packed[10:]
+    )
+
+
+def chunked(body: bytes) -> bytes:
+    return b"7;x=1\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n" % (body[:7], len(body) - 7, body[7:])
+
+
+def response(fields: bytes, body: bytes) -> bytes:
+    return OK + HTML + fields + b"\r\n" + body
+
+
+#: Messages that hold one page, however it was sent.
+SENT = {
+    "plain": response(b"", PAGE),
+    "gzip": response(b"Content-Encoding: gzip\r\n", gzip.compress(PAGE)),
+    "x-gzip": response(b"Content-Encoding: X-GZip\r\n", gzip.compress(PAGE)),
+    "gzip of two members": response(
+        b"Content-Encoding: gzip\r\n", gzip.compress(PAGE[:99]) + gzip.compress(PAGE[99:])
+    ),
+    "gzip without its checksum": response(b"Content-Encoding: gzip\r\n", gzip.compress(PAGE)[:-8]),
+    "gzip of another checksum": response(b"Content-Encoding: gzip\r\n", gzip.compress(PAGE)[:-8] + bytes(8)),
+    "gzip and more behind it": response(
+        b"Content-Encoding: gzip\r\n", gzip.compress(PAGE) + b"\r\n<!-- more -->"
+    ),
+    "gzip with names": response(b"Content-Encoding: gzip\r\n", with_names(PAGE)),
+    "deflate": response(b"Content-Encoding: deflate\r\n", zlib.compress(PAGE)),
+    "raw deflate": response(b"Content-Encoding: deflate\r\n", raw_deflate(PAGE)),
+    "gzip called deflate": response(b"Content-Encoding: deflate\r\n", gzip.compress(PAGE)),
+    "two codings": response(b"Content-Encoding: deflate, gzip\r\n", gzip.compress(zlib.compress(PAGE))),
+    "two headers": response(
+        b"Content-Encoding: gzip\r\nContent-Encoding: deflate\r\n", zlib.compress(gzip.compress(PAGE))
+    ),
+    "no coding": response(b"Content-Encoding: identity\r\n", PAGE),
+    "a coding that nobody knows, unpacked already": response(b"Content-Encoding: own\r\n", PAGE),
+    "chunked": response(b"Transfer-Encoding: chunked\r\n", chunked(PAGE)),
+    "gzip, chunked": response(
+        b"Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n", chunked(gzip.compress(PAGE))
+    ),
+    "gzip as it was transferred": response(
+        b"Transfer-Encoding: gzip, chunked\r\n", chunked(gzip.compress(PAGE))
+    ),
+    "a type said twice": OK + b"Content-Type: TEXT/HTML, text/html\r\n\r\n" + PAGE,
+    "two types": OK + b"Content-Type: text/plain\r\nContent-Type: text/html\r\n\r\n" + PAGE,
+    "behind 100 Continue": b"HTTP/1.1 100 Continue\r\n\r\n" + response(b"", PAGE),
+    "behind 103 and 100": b"HTTP/1.1 103 Early Hints\nLink: </a>\n\nHTTP/1.1 100 Go\n\n"
+    + response(b"", PAGE),
+} | {name: response(f"Content-Encoding: {name}\r\n".encode(), pack(PAGE)) for name, pack in PACK.items()}
+#: Those of which something is missing, or can't be read.
+UNREAD = {
+    "deflate cut off": response(b"Content-Encoding: deflate\r\n", zlib.compress(PAGE)[:90]),
+    "raw deflate cut off": response(b"Content-Encoding: deflate\r\n", raw_deflate(PAGE)[:90]),
+    "gzip damaged": response(
+        b"Content-Encoding: gzip\r\n", gzip.compress(PAGE)[:60] + bytes(40) + gzip.compress(PAGE)[100:]
+    ),
+    "a coding that nobody knows": response(b"Content-Encoding: own\r\n", bytes(range(256)) * 4),
+}
+
+
+def archive(path: Path, messages: dict[str, bytes]) -> Path:
+    marked = (
+        record(f"http://{n}.example/", message, "message", WARC_Type="response")
+        for n, message in enumerate(messages.values())
+    )
+    path.write_bytes(b"".join(marked))
+    return path
+
+
+def test_a_page_is_judged_however_it_was_sent(tmp_path: Path) -> None:
+    path = archive(tmp_path / "x.warc", SENT)
+    bodies = [item.capture and item.capture.body for item in open_input(path)]
+    assert [name for name, body in zip(SENT, bodies, strict=True) if body != PAGE] == []
+    assert Cleaning([str(path)]).run().stats["dedup/dropped"] == len(SENT) - 1
+
+
+def test_of_a_page_that_is_not_read_nothing_is_judged(tmp_path: Path) -> None:
+    path = archive(tmp_path / "x.warc", UNREAD)
+    assert Cleaning([str(path)]).run().stats["dedup/unjudged/partial"] == len(UNREAD)
+
+
+def test_every_record_is_judged_passed_over_or_damaged(tmp_path: Path) -> None:
+    others = [
+        record("http://a/", "GET / HTTP/1.1\r\n\r\n", "request"),
+        record("http://a/", "200 OK", "revisit"),
+        record("http://a/", "a text", "conversion", Content_Type="text/plain"),
+        record("http://a/", "no message", WARC_Type="response", kind="resource"),
+        record("http://a/", "HTTP/1.1 100 Continue\r\n\r\n", WARC_Type="response", kind="resource"),
+        record("http://a/", "HTTP/1.1 404 Not Found\r\n\r\n<p>", WARC_Type="response", kind="resource"),
+        record("", "<p>"),
+    ]
+    path = archive(tmp_path / "x.warc", SENT | UNREAD)
+    path.write_bytes(path.read_bytes() + b"".join(others) + b"no record\r\n")
+    kept, pages = tmp_path / "kept.jsonl", len(SENT) + len(UNREAD)
+    done = scrapy("dedup", path, "-o", kept)
+    told = f"{pages} pages judged, 7 skipped (2 kind, 1 no url, 1 not http, 2 status, 1 type)\n"
+    assert (done.returncode, done.stdout[: len(told)]) == (7, told)
+    assert f"dedup: 1 record left out: no WARC record; the first is in {path}" in done.stderr.splitlines()
+    result = Cleaning([str(path)], str(tmp_path / "again.jsonl")).run()
+    told_of = [result.stats["dedup/pages"], *(count for count, _ in (result.others | result.damage).values())]
+    assert sum(told_of) == len([*open_input(path)]) == pages + 8
+    assert sum(result.unwritten.values()) == 7
+    assert len(urls(kept)) == 1 + len(UNREAD)
+
+
+def test_a_revisit_record_has_no_head_of_an_answer_before_the_page(tmp_path: Path) -> None:
+    pages = {"first": SENT["plain"], "second": SENT["behind 100 Continue"]}
+    Cleaning([str(archive(tmp_path / "x.warc", pages))], str(tmp_path / "kept.warc")).run()
+    revisit = [*open_input(tmp_path / "kept.warc")][1].raw
+    assert revisit.block == OK + HTML + b"\r\n"
+
+
+def test_any_number_of_heads_takes_linear_time() -> None:
+    message = b"HTTP/1.1 100 Continue\r\n\r\n" * 100_000
+    assert head(message)[2] == len(message)
+    assert parse(message) is not None
+
+
+@pytest.mark.parametrize(
+    ("label", "codec", "text"),
+    [
+        ("gb2312", "gb18030", "镕瀞𠀀"),
+        ("GBK", "gb18030", "€𠀀"),
+        ("x-gbk", "gb18030", "漢字"),
+        ("iso-8859-1", "cp1252", "“quoted” – €"),
+        ("us-ascii", "cp1252", "“quoted”"),
+        ("shift_jis", "cp932", "①㈱"),
+        ("euc-kr", "cp949", "똠방각하"),
+        ("iso-8859-9", "cp1254", "€ı"),
+        ("x-cp1251", "cp1251", "Привет"),
+        ("utf8", "utf-8", "Größe"),
+    ],
+)
+def test_a_label_means_what_browsers_take_it_for(label: str, codec: str, text: str) -> None:
+    other = '<meta charset="koi8-r">'
+    page = parse(OK + f"Content-Type: text/html;charset={label}\r\n\r\n{other}".encode() + text.encode(codec))
+    assert page is not None
+    assert decode(page.body, charset_of(page.type)) == other + text
+
+
+def test_the_header_is_obeyed_and_not_the_page_even_where_it_is_wrong() -> None:
+    page = '<meta charset="utf-8"><p>Größe'.encode()
+    assert decode(page, "iso-8859-1").endswith("GrÃ¶ÃŸe")
+
+
+@pytest.mark.parametrize(
+    ("field", "charset"),
+    [
+        ("text/html;charset=utf-8,gbk", "utf-8"),
+        ("text/html; charset=utf-8, text/html", "utf-8"),
+        ("text/html; charset=utf-8, text/html; charset=gbk", "gbk"),
+        ("text/plain; charset=utf-8, text/html", None),
+        ("text/html; charset=utf-8, */*", "utf-8"),
+    ],
+)
+def test_of_several_types_the_last_counts(field: str, charset: str | None) -> None:
+    page = parse(OK + f"Content-Type: {field}\r\n\r\n".encode())
+    assert page is not None
+    assert page.type.partition(";")[0].strip() == "text/html"
+    assert charset_of(page.type) == charset
+
+
+def test_lines_hold_what_was_unpacked(tmp_path: Path) -> None:
+    Cleaning([str(archive(tmp_path / "x.warc", SENT))], str(tmp_path / "kept.jsonl")).run()
+    assert json.loads((tmp_path / "kept.jsonl").read_text())["html"] == PAGE.decode()

@@ -1,0 +1,145 @@
+"""Archives are cleaned into tables: Parquet with the types that it had, and CSV; an input without pages is no success."""
+
+import csv
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dedup import SettingsError
+from dedup.contrib.archives import Cleaning, tables
+from tests.contrib.archives.test_archive import FORMATS, KEPT, PAGES, record, rows, write
+from tests.support.crawls import words
+from tests.support.processes import scrapy
+
+#: The first two of these texts are alike.
+TEXTS = [words(0), words(0).upper(), words(1)]
+#: Columns of other types than JSON has.
+OWN = {
+    "day": pa.array([date(2026, 11, n) for n in (1, 2, 3)]),
+    "price": pa.array([Decimal("1.10"), Decimal("2.20"), None]),
+    "taken": pa.array([datetime(2026, 11, 1, tzinfo=UTC)] * 3, pa.timestamp("ns", "UTC")),
+    "raw": pa.array([b"\xff", b"", None]),
+    "lists": pa.array([[1], [], None], pa.list_(pa.int8())),
+    "kind": pa.array(["a", "b", "a"]).dictionary_encode(),
+}
+
+
+def json_lines(path: Path, objects: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(each) + "\n" for each in objects))
+    return path
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("kept", ["kept.parquet", "kept.csv"])
+def test_of_every_format_a_table_is_made(name: str, kept: str, tmp_path: Path) -> None:
+    Cleaning([str(FORMATS[name](tmp_path / name))], str(tmp_path / kept)).run()
+    if kept == "kept.csv":
+        with (tmp_path / kept).open(newline="", encoding="utf-8") as file:
+            found = [*csv.DictReader(file)]
+    else:
+        found = pq.read_table(tmp_path / kept).to_pylist()
+    assert [row["html"] for row in found] == [*PAGES.values()][:6]
+    if name != "pages":
+        assert [row["url"] for row in found] == KEPT
+
+
+def test_parquet_keeps_its_types(tmp_path: Path) -> None:
+    before = pa.table({"text": TEXTS, **OWN})
+    pq.write_table(before, source := tmp_path / "x.parquet", row_group_size=2)
+    done = scrapy("dedup", source, "-o", tmp_path / "y.parquet")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert pq.read_table(tmp_path / "y.parquet").equals(before.take([0, 2]))
+
+
+def test_files_of_parquet_with_other_columns_become_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "ROWS", 2)
+    pq.write_table(pa.table({"text": TEXTS, "n": pa.array([1, 2, 3], pa.int32())}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"n": [0.5], "text": [words(2)], "more": ["x"]}), tmp_path / "b.parquet")
+    Cleaning([str(tmp_path / f"{name}.parquet") for name in "ab"], str(tmp_path / "c.parquet")).run()
+    found = pq.read_table(tmp_path / "c.parquet")
+    assert found.select(["n", "more"]).to_pylist() == [
+        {"n": 1, "more": None},
+        {"n": 3, "more": None},
+        {"n": 0.5, "more": "x"},
+    ]
+
+
+@pytest.mark.parametrize("kept", ["kept.parquet", "kept.csv"])
+def test_lines_become_a_table_whatever_they_hold(kept: str, tmp_path: Path) -> None:
+    objects = [
+        {"text": words(0), "n": 1, "x": 1, "yes": True, "of": {"a": [1]}, "big": 1 << 70},
+        {"text": words(1), "n": 0.5, "x": "one", "lone": "\ud800", 'a,"\n': "b,\n"},
+        {"text": words(2), "n": None, "x": [None]},
+        {"price": 1},
+    ]
+    Cleaning([str(json_lines(tmp_path / "x.jsonl", objects))], str(tmp_path / kept)).run()
+    if kept == "kept.parquet":
+        found = pq.read_table(tmp_path / kept)
+        assert [found.schema.field(name).type for name in ("n", "yes", "price")] == [
+            "double",
+            "bool",
+            "int64",
+        ]
+        table = found.to_pylist()
+        assert [row["n"] for row in table] == [1.0, 0.5, None, None]
+    else:
+        with (tmp_path / kept).open(newline="", encoding="utf-8") as file:
+            table = [*csv.DictReader(file)]
+        assert [row["n"] for row in table] == ["1", "0.5", "", ""]
+    assert [row["x"] or None for row in table] == ["1", "one", "[null]", None]
+    assert (table[0]["of"], table[0]["big"]) == ('{"a": [1]}', str(1 << 70))
+    assert (table[1]["lone"], table[1]['a,"\n']) == ("?", "b,\n")
+
+
+@pytest.mark.parametrize("name", ["y", "y.txt", "y.json", "y.parquet.gz", "y.csv.gz", "y.jsonl.bz2"])
+def test_an_output_of_an_unknown_format_is_refused(name: str, tmp_path: Path) -> None:
+    source = write(tmp_path / "x.jsonl", rows())
+    done = scrapy("dedup", source, "-o", tmp_path / name)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"dedup: -o is '{tmp_path / name}', whose format is not known; allowed: a name that ends with .jsonl, .ndjson, .warc, "
+        ".wacz, .parquet, .csv (.gz may follow the first three), or -\n"
+    )
+    assert [*tmp_path.iterdir()] == [source]
+
+
+def test_the_field_of_the_text_may_be_named(tmp_path: Path) -> None:
+    objects = [{"body": text, "html": "<p>menu", "n": n} for n, text in enumerate(TEXTS)]
+    source = json_lines(tmp_path / "x.jsonl", objects)
+    pq.write_table(pa.Table.from_pylist(objects), tmp_path / "x.parquet")
+    for path in (source, tmp_path / "x.parquet"):
+        kept = path.with_name(f"{path.name}.jsonl")
+        done = scrapy("dedup", path, "--text", "body", "-o", kept)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert [json.loads(line)["n"] for line in kept.read_text().splitlines()] == [0, 2]
+    with pytest.raises(SettingsError, match="has no column content, but body, html, n"):
+        Cleaning([str(tmp_path / "x.parquet")], text="content").run()
+
+
+def test_an_input_without_a_page_is_a_failure(tmp_path: Path) -> None:
+    lines = json_lines(tmp_path / "x.jsonl", [{"body": text} for text in TEXTS])
+    images = record("http://a/", b"\x89PNG", "resource", Content_Type="image/png")
+    warc = write(tmp_path / "x.warc", images + record("http://a/", "GET / HTTP/1.1\r\n\r\n", "request"))
+    for source, counts in ((lines, "3 records (3 no_page)"), (warc, "2 records (1 kind, 1 type)")):
+        done = scrapy("dedup", source, "-o", tmp_path / "kept.jsonl")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == (
+            f"dedup: no page is in {counts}: a row needs html or text, or the field of --text; an answer needs the status 200 "
+            "and a type of DEDUP_TYPES\n"
+        )
+    empty = write(tmp_path / "empty.jsonl", b"")
+    assert scrapy("dedup", empty, "-o", tmp_path / "kept.jsonl").returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "empty.jsonl",
+        "kept.jsonl",
+        "x.jsonl",
+        "x.warc",
+    ]

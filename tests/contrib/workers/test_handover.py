@@ -1,0 +1,277 @@
+"""The protocol of workers, without any crawl: whatever the order of beats, deaths and new workers, every link is crawled."""
+
+import asyncio
+import random
+from collections import Counter
+from uuid import uuid4
+
+import pytest
+
+from dedup.contrib.workers.handover import Beat, Handover, Link, Note
+from dedup.contrib.workers.partition import Shard
+from dedup.errors import IndexMismatchError
+from tests.support.redis import Server
+
+#: Link n leads to these; the shard of a link is its rest.
+LINKS = 60
+
+
+def behind(link: int) -> list[int]:
+    return [other for other in (2 * link + 1, 2 * link + 2) if other < LINKS]
+
+
+def link_of(number: int, shards: int) -> Link:
+    return Link(number % shards, b"%d" % number, b"%d" % number)
+
+
+class Worker:
+    """Crawls one link at a turn."""
+
+    def __init__(self, address: str, namespace: str, shard: str) -> None:
+        self.shard = Shard.read(shard)
+        self.handover = Handover(address, namespace, self.shard, lease=60)
+        self.queue: list[int] = []
+        self.outbox = {b"0": link_of(0, self.shard.of)}  # the crawl begins with 0
+        self.met: set[int] = set()
+        self.has_ended = False
+
+    async def turn(self, rng: random.Random) -> list[int]:
+        """Beats, or crawls; returns what was crawled."""
+        if self.queue and rng.random() < 0.7:
+            done = self.queue.pop(rng.randrange(len(self.queue)))
+            for number in behind(done):
+                if number % self.shard.of in self.handover.held:
+                    self.meet(number)
+                else:
+                    link = link_of(number, self.shard.of)
+                    self.outbox[link.member] = link
+            return [done]
+        links = list(self.outbox.values())
+        beat = await self.handover.beat(links, idle=not links and not self.queue)
+        if beat.word == "ok":
+            for link in links:
+                del self.outbox[link.member]
+            for taken in beat.requests:
+                self.meet(int(taken.request))
+            self.has_ended = beat.ended and not self.queue and not self.outbox
+        return []
+
+    def meet(self, number: int) -> None:
+        if number not in self.met:
+            self.met.add(number)
+            self.queue.append(number)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "auto"])
+@pytest.mark.parametrize("deaths", [0, 3])
+def test_a_crawl_has_ended_when_every_link_was_crawled_and_not_before(
+    server: Server, kind: str, deaths: int
+) -> None:
+    async def trial(seed: int) -> int:
+        rng, namespace = random.Random(seed), uuid4().hex
+        shards = rng.randint(1, 4)
+        names = (
+            [f"auto/{shards}"] * shards if kind == "auto" else [f"{n + 1}/{shards}" for n in range(shards)]
+        )
+        workers = [Worker(server.address, namespace, name) for name in names]
+        crawled: Counter[int] = Counter()
+        left = deaths
+        while not all(worker.has_ended for worker in workers):
+            place = rng.randrange(len(workers))
+            worker = workers[place]
+            if left and rng.random() < 0.02 and not any(each.has_ended for each in workers):
+                left -= 1
+                await worker.handover.close()
+                for number in worker.handover.held:  # a minute later
+                    server.client.hdel(f"shingleback:shards:{{{namespace}}}:state", f"lease:{number}")
+                workers[place] = Worker(server.address, namespace, names[place])
+            elif not worker.has_ended:
+                crawled.update(await worker.turn(rng))
+                if worker.has_ended:
+                    assert set(crawled) == set(range(LINKS)), f"seed {seed} ended too early"
+        told = []
+        for worker in workers:
+            told.append(await worker.handover.leave("finished", {"pages": 3}))
+            await worker.handover.close()
+        assert told == [{}] * (shards - 1) + [{"pages": 3 * shards}]  # the last one knows of all
+        assert not server.client.keys(f"shingleback:shards:{{{namespace}}}:*")
+        return crawled.total() - LINKS
+
+    again = [asyncio.run(trial(seed)) for seed in range(4)]
+    assert any(again) == bool(deaths)
+
+
+class Noting(Worker):
+    """Notes what it has found in its shards, and what it has crawled, some beats later."""
+
+    def __init__(self, address: str, namespace: str, shard: str) -> None:
+        super().__init__(address, namespace, shard)
+        self.handover = Handover(address, namespace, self.shard, lease=60, journal=True)
+        self.notes: list[Note] = []
+        self.done: set[bytes] = set()
+        self.legacies: set[int] = set()
+
+    @property
+    def unsaid(self) -> int:
+        """How many links were crawled of which nobody knows."""
+        return sum(not note.request for note in self.notes)
+
+    async def turn(self, rng: random.Random) -> list[int]:
+        if self.queue and rng.random() < 0.7:
+            done = self.queue.pop(rng.randrange(len(self.queue)))
+            for number in behind(done):
+                if number % self.shard.of in self.handover.held:
+                    if self.meet(number):
+                        name = b"%d" % number
+                        self.notes.append(Note(number % self.shard.of, name, name))
+                else:
+                    link = link_of(number, self.shard.of)
+                    self.outbox[link.member] = link
+            self.notes.append(Note(done % self.shard.of, b"%d" % done, b"", b"%016d" % done))
+            return [done]
+        links, notes = list(self.outbox.values()), self.notes[: rng.randint(0, len(self.notes))]
+        before = set(self.handover.held)
+        idle = not links and not self.notes and not self.queue and not self.legacies
+        beat = await self.handover.beat(links, notes, idle=idle, reading=not self.legacies)
+        if beat.word == "ok":
+            for link in links:
+                del self.outbox[link.member]
+            del self.notes[: len(notes)]
+            self.legacies |= set(self.handover.held) - before
+            for taken in beat.requests:
+                self.meet(int(taken.request))
+            for shard in [*self.legacies]:
+                await self.inherit(shard)
+            self.has_ended = beat.ended and not self.queue and not self.outbox and not self.notes
+        return []
+
+    async def inherit(self, shard: int) -> None:
+        if (part := await self.handover.inherit(shard)) is None:
+            self.legacies.remove(shard)
+            return
+        keys, rest = part
+        self.done |= set(keys)
+        for request in rest.values():
+            self.meet(int(request))
+
+    def meet(self, number: int) -> bool:
+        if b"%016d" % number in self.done or number in self.met:
+            return False
+        super().meet(number)
+        return True
+
+
+@pytest.mark.parametrize("kind", ["fixed", "auto"])
+def test_whoever_takes_the_place_of_one_that_died_crawls_what_that_had_not_noted_as_done(
+    server: Server, kind: str
+) -> None:
+    async def trial(seed: int) -> int:
+        rng, namespace = random.Random(seed), uuid4().hex
+        shards = rng.randint(1, 4)
+        names = (
+            [f"auto/{shards}"] * shards if kind == "auto" else [f"{n + 1}/{shards}" for n in range(shards)]
+        )
+        workers = [Noting(server.address, namespace, name) for name in names]
+        crawled: Counter[int] = Counter()
+        left, unsaid = 3, 0
+        while not all(worker.has_ended for worker in workers):
+            dies = left and rng.random() < 0.02 and not any(each.has_ended for each in workers)
+            places = range(shards) if dies and rng.random() < 0.3 else [rng.randrange(shards)]  # all, or one
+            left -= bool(dies)
+            for place in places:
+                worker = workers[place]
+                if dies:
+                    await worker.handover.close()
+                    unsaid += worker.unsaid
+                    for number in worker.handover.held:  # a minute later
+                        server.client.hdel(f"shingleback:shards:{{{namespace}}}:state", f"lease:{number}")
+                    workers[place] = Noting(server.address, namespace, names[place])
+                elif not worker.has_ended:
+                    crawled.update(await worker.turn(rng))
+                    if worker.has_ended:
+                        assert set(crawled) == set(range(LINKS)), f"seed {seed} ended too early"
+        for worker in workers:
+            await worker.handover.leave("finished")
+            await worker.handover.close()
+        assert not server.client.keys(f"shingleback:shards:{{{namespace}}}:*")
+        assert crawled.total() == LINKS + unsaid, f"seed {seed}"
+        return unsaid
+
+    crawled_again = [asyncio.run(trial(seed)) for seed in range(8)]
+    assert any(crawled_again)
+
+
+async def one(server: Server, shard: str, *links: int, **more: object) -> tuple[Handover, Beat]:
+    """A new worker after its first beat."""
+    read = Shard.read(shard)
+    handover = Handover(server.address, "crawl", read, 60, **more)  # type: ignore[arg-type]
+    try:
+        return handover, await handover.beat([link_of(number, read.of) for number in links])
+    except IndexMismatchError:
+        await handover.close()
+        raise
+
+
+def test_a_shard_is_held_by_one_worker(server: Server) -> None:
+    async def meet() -> None:
+        first, _ = await one(server, "1/2")
+        second, beat = await one(server, "1/2")
+        assert (beat.word, second.held) == ("held", {})
+        any_, _ = await one(server, "auto/2")
+        assert any_.held == {1: 0}
+        spare, beat = await one(server, "auto/2")
+        assert (beat.word, spare.held) == ("ok", {})
+        with pytest.raises(IndexMismatchError, match="has 2 shards, not 3"):
+            await one(server, "1/3")
+        for each in (first, second, any_, spare):
+            await each.close()
+
+    asyncio.run(meet())
+
+
+def test_who_was_silent_for_too_long_learns_that_another_has_its_shard(server: Server) -> None:
+    async def meet() -> None:
+        silent, _ = await one(server, "1/1", 0, 1)
+        server.client.hset("shingleback:shards:{crawl}:state", "lease:0", "00 1")
+        fresh, beat = await one(server, "auto/1", 1, 2)
+        assert ([taken.request for taken in beat.requests], beat.new) == (
+            [b"1", b"2"],
+            2,
+        )  # nobody was there: the crawl begins anew
+        with pytest.raises(IndexMismatchError, match="has ended, and another one has begun"):
+            await silent.beat()
+        server.client.hset("shingleback:shards:{crawl}:state", "lease:0", "00 1")
+        joined, _ = await one(server, "1/1", crawl=fresh.crawl)
+        with pytest.raises(IndexMismatchError, match="shard 1 of 1 was taken by another worker"):
+            await fresh.beat()
+        for each in (silent, fresh, joined):
+            await each.close()
+
+    asyncio.run(meet())
+
+
+def test_a_lease_that_would_last_for_longer_than_any_has_run_out(server: Server) -> None:
+    """The clock of the server was set back."""
+
+    async def meet() -> None:
+        first, _ = await one(server, "1/1")
+        server.client.hset("shingleback:shards:{crawl}:state", "lease:0", "00 9999999999999")
+        second, beat = await one(server, "1/1")
+        assert (beat.word, second.held) == ("ok", {0: 0})
+        for each in (first, second):
+            await each.close()
+
+    asyncio.run(meet())
+
+
+def test_a_server_that_was_set_back_is_noticed(server: Server) -> None:
+    async def meet() -> None:
+        first, _ = await one(server, "1/2", 0, 1, 2)
+        second, _ = await one(server, "2/2")
+        server.client.hincrby("shingleback:shards:{crawl}:state", "links", -1)
+        for each in (first, second):
+            with pytest.raises(IndexMismatchError, match="was set back to an earlier state"):
+                await each.beat()
+            await each.close()
+
+    asyncio.run(meet())

@@ -1,0 +1,171 @@
+"""The judges of a page: their table, and the one that has decided, as the logs, `index why` and `compare` name it."""
+
+import asyncio
+import itertools
+import json
+import re
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import pytest
+from scrapy.settings import Settings
+
+from crawler import demo
+from dedup.batch.explanation import Side, compared
+from dedup.batch.own import Tables
+from dedup.droplog.kept import SUFFIX, read_kept
+from dedup.filter.judges import JUDGES
+from dedup.index.hosts import Hosts
+from dedup.page.charset import decode
+from dedup.page.read import read
+from dedup.scrapy.commands.compare.run import crawled
+from dedup.scrapy.commands.index.access import surveyed
+from dedup.scrapy.commands.index.why import print_reasons
+from dedup.scrapy.settings import Options, read_settings
+from tests.support import ROOT
+from tests.support.coroutines import driven
+from tests.support.crawls import Answer, Crawl, Run, Site, Walker
+from tests.support.filters import DETECTOR, filtering, fingerprint, text
+from tests.support.processes import scrapy
+
+
+def test_the_documents_have_the_table() -> None:
+    order = ("", "new", "same", "duplicate")
+    rows = [
+        f"| `{judge.name}` | {', '.join(status or 'none' for status in order if status in judge.hears)} "
+        f"| {judge.says} | {judge.leaves} |"
+        for judge in JUDGES
+    ]
+    page = (ROOT / "docs" / "what-becomes-of-a-page.md").read_text()
+    assert [line for line in page.splitlines() if line.startswith("| `")] == rows
+
+
+class Museum(dict[str, Answer]):
+    """The demo site, and what it has answered first."""
+
+    def __init__(self) -> None:
+        self._site, self._visits = demo.Site(), itertools.count(1)
+
+    def get(self, path: str, default: Any = None) -> Any:
+        status, kind, body = self._site.render(path, next(self._visits))
+        self.setdefault(path, (status, {"Content-Type": kind}, body))
+        return status, {"Content-Type": kind}, body
+
+
+class Visitor(Walker):
+    def links(self, response: Any) -> list[str]:
+        found = (urljoin(response.url, href).partition("#")[0] for href in super().links(response))
+        return [url.removeprefix(self.url) for url in found if url.startswith(f"{self.url}/")]
+
+
+class Judged:
+    """A crawl of the demo site: what it has said of each page, and what commands can read."""
+
+    def __init__(self, crawl: Run, site: Site, folder: Path) -> None:
+        self.log = folder / "duplicates.jsonl"
+        self.kept = Path(f"{self.log}{SUFFIX}")
+        self.pages = Museum()
+        given = {
+            "DEDUP_INDEX": f"file:{folder}/index.sqlite",
+            "DEDUP_LOG": str(self.log),
+            "DEDUP_CHROME": True,
+        }
+        self.done: Crawl = crawl(self.pages, Visitor, **given)
+        self.site, self.settings = site, Settings(given)
+        kept = {
+            site.url + path: judged.verdict.judge
+            for path, judged in self.done.spider.judgements.items()
+            if judged is not None
+        }
+        self.judges = kept | {record["url"]: record["judge"] for record in self.done.records}
+
+    @property
+    def options(self) -> Options:
+        return read_settings(self.settings)
+
+    def side(self, name: str, url: str) -> Side:
+        found = DETECTOR.read(decode(self.pages[url.removeprefix(self.site.url)][2]), url)
+        return Side(name, url, url, found, DETECTOR.fingerprint_page(found))
+
+    def hosts(self) -> Tables:
+        async def ask() -> Tables:
+            index = self.options.index
+            hosts = Hosts(index.detector.sketcher, index.settings)
+            async with surveyed(index) as survey:
+                async for found in survey.hosts():
+                    hosts.merge({found.name: found.table} if found.table else {})
+            return Tables(hosts, index.where)
+
+        return asyncio.run(ask())
+
+
+@pytest.fixture
+def judged(crawl: Run, site: Site, tmp_path: Path) -> Judged:
+    return Judged(crawl, site, tmp_path)
+
+
+def test_why_names_the_judge_of_every_page(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    counted = Counter(judged.judges.values())
+    assert counted.keys() >= {"index", "probe", "read"}
+    for name, pages in counted.items():
+        assert judged.done.stats[f"dedup/judges/{name}"] == pages
+    for url, judge in judged.judges.items():
+        asyncio.run(print_reasons(judged.options, url, []))
+        said = capsys.readouterr().out
+        assert (said.count("judge "), said.count(f"judge {judge}")) == (1, 1), (url, said)
+
+
+def test_compare_agrees_with_the_crawl(judged: Judged) -> None:
+    known, settings, options = judged.hosts(), judged.options.index.settings, judged.options
+    for url, judge in judged.judges.items():
+        for line in crawled(options, {"A": url}):
+            assert f"judge {judge}" in line
+    for record in judged.done.records:
+        sides = [judged.side(name, record[url]) for name, url in (("A", "url"), ("B", "duplicate_of"))]
+        found = compared(DETECTOR, settings, sides, known)
+        assert found.duplicate == (record["judge"] == "index"), record  # what is noise only the crawl knows
+    last = judged.done.records[-1]
+    done = scrapy(
+        "compare",
+        last["url"],
+        last["duplicate_of"],
+        "-s",
+        f"DEDUP_LOG={judged.log}",
+        "-s",
+        "ROBOTSTXT_OBEY=False",
+    )
+    [said] = [line for line in done.stdout.splitlines() if line.startswith("crawl A")]
+    assert f"judge {last['judge']}; a near-duplicate of {last['duplicate_of']}" in said
+
+
+def test_a_page_that_is_kept_beside_another_says_in_what_it_differs(judged: Judged) -> None:
+    """What two pages of a list have alone was fetched again, and stayed."""
+    [kept] = read_kept([judged.kept], f"{judged.site.url}/list?page=1")
+    assert (kept.judge, kept.beside) == ("probe", f"{judged.site.url}/list")
+    assert re.fullmatch(
+        r"differs in \d+ words? that (stayed when .* fetched again|were not seen to change)", kept.why
+    )
+
+
+@driven
+async def test_each_judge_leaves_its_name(tmp_path: Path) -> None:
+    same = partial(read, text("a story"), "http://example.org/")
+    async with filtering(tmp_path / "drops.jsonl") as it:
+        await it.judge("a")
+        await it.judge("short", read=lambda: read("<p>too short", "http://example.org/short"))
+        await it.judge("carries", read=same, carried=1)
+        await it.judge("carries something else", read=same, carried=2)
+        await it.filter.asked_again("a", fingerprint("a", "a").simhash, alike=True)
+        await it.judge("a")
+        for number in range(8):
+            await it.judge(f"wall {number}", "wall")
+        judges = {name.rpartition("/")[2]: n for name, n in it.counts.items() if "/judges/" in name}
+    assert judges == {"index": 8, "read": 1, "carries": 1, "asked_again": 1, "alarm": 2}
+    kept = [json.loads(line) for line in (tmp_path / "drops.jsonl.kept").read_text().splitlines()]
+    assert [(line["judge"], line["why"]) for line in kept] == [
+        ("read", "short"), ("carries", "carries"), ("asked_again", "asked_again"), ("alarm", "alarm"), ("alarm", "alarm")
+    ]  # fmt: skip
+    assert kept[-1]["beside"] == "http://example.org/wall 0"

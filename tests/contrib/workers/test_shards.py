@@ -829,7 +829,7 @@ async def test_what_is_done_is_noted_at_once(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_an_answer_that_came_while_a_worker_slept_is_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=7.0, time=lambda: clock.now, monotonic=lambda: clock.now)
-    monkeypatch.setattr("dedup.scrapy.workers.shards.time", clock)
+    monkeypatch.setattr("dedup.contrib.workers.shards.time", clock)
     crawler = get_crawler(Spider)
     crawler.spider = Spider("walker")
     shards = ShardMiddleware(crawler, Shard(0, 1), "redis://127.0.0.1:1/0", "n")

@@ -117,6 +117,13 @@ class IndexCorruptError(DedupError):
     reason = "dedup_index_corrupt"
 
 
+class LogUnavailableError(DedupError):
+    """A log that was asked for can't be written."""
+
+    exit_status = IndexUnavailableError.exit_status
+    reason = "dedup_log_unavailable"
+
+
 class OutputError(DedupError):
     """The output can't be written; what was written before is whole, and the work can go on from there."""
 

@@ -212,8 +212,7 @@ def test_a_reactor_that_can_not_wait_for_redis_is_refused(crawl: Crawl) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("", "which can't be written: [Errno 21] Is a directory"),
-        ("file/log.jsonl", "which can't be written: [Errno "),
+        ("", "which is a directory"),
         ("100%.jsonl", "in which a % stands alone: a plain one is written %%"),
         (
             "%(spider)s.jsonl",
@@ -221,12 +220,19 @@ def test_a_reactor_that_can_not_wait_for_redis_is_refused(crawl: Crawl) -> None:
         ),
     ],
 )
-def test_a_log_that_can_not_be_written_is_refused(crawl: Crawl, tmp_path: Path, name: str, why: str) -> None:
-    (tmp_path / "file").touch()
+def test_a_log_that_can_be_none_is_refused(crawl: Crawl, tmp_path: Path, name: str, why: str) -> None:
     log = str(tmp_path / name)
     done = crawl(DEDUP_LOG=log)
     assert f"DEDUP_LOG is {log!r}, {why}" in done.complaint
     assert done.status == 2
+
+
+def test_a_log_in_a_place_where_nothing_can_be_made_is_refused(crawl: Crawl, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = crawl(DEDUP_LOG=f"{tmp_path}/file/drops.jsonl")
+    assert f"the log {tmp_path}/file/drops.jsonl can't be written: [Errno " in done.complaint
+    assert "give the log another path (DEDUP_LOG)" in done.complaint
+    assert done.status == 3
 
 
 def test_an_index_in_a_place_where_nothing_can_be_made_is_refused(crawl: Crawl, tmp_path: Path) -> None:

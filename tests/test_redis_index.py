@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import random
 import re
 import subprocess
@@ -28,7 +29,7 @@ from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of
 from tests.support.pages.shops import Shop, ShopPage
 from tests.support.redis import Line, Server
-from tests.support.stores import RUN, opened, until_done
+from tests.support.stores import RUN, end_lease, opened, until_done
 from tests.support.waiting import LIMIT, until
 
 
@@ -542,6 +543,29 @@ async def test_pending_claims_of_a_killed_run_count_until_its_lease_ends_and_not
         assert (
             await index.claim("another", "http://another/", fingerprint_of(ALL_BITS))
         ).of == "http://done/"
+
+
+@driven
+async def test_what_is_done_is_the_crawl_s_where_others_go_on_from_it(address: str, namespace: str) -> None:
+    runs = (f"{RUN[:16]}{digit * 16}" for digit in "12")
+    async with (
+        opened(address, namespace, run=next(runs)) as dying,
+        opened(address, namespace, run=next(runs)) as other,
+        opened(address, namespace) as foreign,
+    ):
+        for page_id, simhash in ("a", 0), ("b", ALL_BITS):
+            dying.is_inherited = lambda page_id=page_id: page_id == "a"
+            await dying.claim(page_id, f"http://{page_id}/", fingerprint_of(simhash))
+            await dying.confirm(page_id)
+            await dying.flush()
+        end_lease(address, namespace, dying.run)
+        assert await other.states(["a", "b"]) == await foreign.states(["a", "b"]) == ["done", "earlier"]
+        filed = await other.find("a")
+        assert filed is not None
+        assert await other.leases([filed.run]) == [math.inf]
+        end_lease(address, namespace, filed.run)  # as if all workers had died
+        assert await foreign.states(["a"]) == ["earlier"]
+        assert (await other.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
 
 
 @driven

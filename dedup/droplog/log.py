@@ -9,8 +9,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dedup.errors import SettingsError
+from dedup.errors import DedupError, LogUnavailableError
 from dedup.files import make_private
+from dedup.printing import printable
 from dedup.settings import SETTINGS
 
 #: Strangers choose the texts, so they are cut to this many characters: a line stays one small write.
@@ -23,8 +24,8 @@ class DropLog:
     def __init__(self, path: str, name: str = "", setting: str = "log", *, tries: bool = True) -> None:
         """``path`` may hold ``%(name)s`` and ``%(time)s``, as Scrapy's feeds do; ``name`` is the spider's.
 
-        ``setting`` is the one that errors name.  "" writes nothing.  Raises `SettingsError` if the file can't be written to,
-        which is not tried before the first line without ``tries``.
+        ``setting`` is the one that errors name.  "" writes nothing.  Raises `SettingsError` for what is no file, and
+        `LogUnavailableError` if it can't be written to, which is not tried before the first line without ``tries``.
         """
         time = datetime.now(UTC).replace(microsecond=0).isoformat().replace(":", "-")
         filled = fill(path, name=name, time=time, setting=setting)
@@ -40,11 +41,14 @@ class DropLog:
                 return
             self._open(self.path)
             self._check_kind(path, setting)
-        except SettingsError:
+        except DedupError:
             self.close()
             raise
+        except IsADirectoryError:
+            raise SETTINGS[setting].refusal(path, "which is a directory") from None
         except (OSError, ValueError) as error:
-            raise SETTINGS[setting].refusal(path, f"which can't be written: {error}") from None
+            text = f"the log {printable(str(self.path))} can't be written: {error}; mend that, or give the log another path"
+            raise LogUnavailableError(text, settings=(setting,)) from None
 
     def _open(self, path: Path) -> int:
         # Windows knows O_BINARY, and would write line ends of its own without it.

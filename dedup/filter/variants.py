@@ -102,7 +102,7 @@ class Variants:
         if found is None:
             return None
         _, copied = found
-        is_done = copied.done and copied.of_run == self._index.run
+        is_done = copied.done and self._index.is_own(copied.of_run)
         return replace(copied, of=kept.url, distance=0, resemblance=1.0, rule=RULE, done=is_done, judge=RULE)
 
 

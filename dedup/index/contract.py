@@ -16,7 +16,7 @@ import math
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
@@ -28,7 +28,7 @@ from dedup.fingerprint.plans import Plan
 from dedup.index.batching import Confirmations
 from dedup.index.entry import NONE_RARE, Entry, rare_keys, scope_mask, storable, storable_id, storable_url
 from dedup.index.hosts import Hosts
-from dedup.index.lifecycle import State
+from dedup.index.lifecycle import State, run_of_crawl
 from dedup.index.parameters import FORMAT, Parameters
 from dedup.index.verdict import Verdict
 from dedup.page.urls import host
@@ -76,11 +76,17 @@ class Index(ABC):
             raise SettingsError(name="run", value=run, allowed="32 hex digits")
         #: What this run is called.  One that has finished goes on if it is opened again by its name.
         self.run = run or uuid4().hex
+        #: Asked before confirmed pages are written: whether others of the crawl go on from them if this run dies.
+        self.is_inherited: Callable[[], bool] = bool
         #: What is learned of hosts; None if the chrome of a host counts like all else.
         self.hosts = Hosts(detector.sketcher, own) if own.chrome else None
         self._opened = False
         self._opening = asyncio.Lock()
         self._failed, self._trouble = 0, ""  # how often the store could not be reached, and why last
+
+    def is_own(self, run: str | None) -> bool:
+        """Returns whether the pages of a run can't be lost while this one lives: it is this one, or stands for its crawl."""
+        return run in (self.run, run_of_crawl(self.run))
 
     @property
     def plan(self) -> Plan:

@@ -9,7 +9,8 @@ The words:
   its parts.  It has *finished* when it was closed so, and is *dead* when it ended in any other way.
 * While a run lives it holds a *lease*.  In Redis it renews the lease; if it falls silent, the lease runs out
   after a minute at most, and the run is dead.  All runs on a file are of one process, which holds the lock of the file.
-  The index in memory ends with its run.
+  The index in memory ends with its run.  What is done outlives a run in Redis whose crawl goes on from there: it belongs
+  to the run of the crawl, which lives as long as one of its workers.
 * A *claim* asks for the verdict on a page, and files the page if it is new.  The claim is *pending*, and
   belongs to its run, until the run *confirms* that the page was processed, items and all, or *releases* the
   page, which it could not process.  A confirmed page is done.  A run that waits in vain to be told which of both
@@ -75,6 +76,15 @@ def of_one_crawl(a: str, b: str) -> bool:
     (True, False)
     """
     return a[:CRAWL] == b[:CRAWL]
+
+
+def run_of_crawl(run: str) -> str:
+    """Returns the run that all of one crawl have in common: it lives as long as one of them, and has what must outlive each.
+
+    >>> run_of_crawl("9b1deb4d3b7d4bad" + 16 * "1")
+    '9b1deb4d3b7d4bad0000000000000000'
+    """
+    return run[:CRAWL].ljust(len(run), "0")
 
 
 def state_of(done_by: str | None, claimed_by: str | None, leases: Leases) -> State:

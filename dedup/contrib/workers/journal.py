@@ -194,15 +194,21 @@ class Journal:
             if waiting.links > links:
                 break
             notes.append(waiting.note)
+        return notes if notes and self._has_written() else []
+
+    def is_inherited(self) -> bool:
+        """Returns whether the next worker has all that pages gave which are done by now: their items, and what they lead to."""
+        return self.is_kept and self._has_written()
+
+    def _has_written(self) -> bool:
         try:
-            if notes:
-                flush_feeds(self._crawler)
+            flush_feeds(self._crawler)
         except OSError as error:
             self._logger.error(
                 "What is done can't be noted for now, since a feed can't be written: %s", error
             )
-            return []
-        return notes
+            return False
+        return True
 
     def written(self, notes: int) -> None:
         """The first ``notes`` ones have been written."""

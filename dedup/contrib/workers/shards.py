@@ -120,6 +120,7 @@ class ShardMiddleware(Crew):
     def filter_opened(self, filter: Filter) -> None:
         """The filter is ready."""
         self._filter = filter
+        filter.index.is_inherited = self.journal.is_inherited
 
     async def spider_opened(self, spider: Spider) -> None:
         """Begins, if nobody has asked for the crawl's name yet."""

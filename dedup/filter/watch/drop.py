@@ -20,8 +20,8 @@ class Drop(NamedTuple):
 
 
 def is_certain(verdict: Verdict, index: Index) -> bool:
-    """Returns whether the kept page that a verdict names is done, and its run lives."""
-    return verdict.done and (not index.is_shared or verdict.of_run == index.run)
+    """Returns whether the kept page that a verdict names is done, and can't be lost."""
+    return verdict.done and (not index.is_shared or index.is_own(verdict.of_run))
 
 
 def is_alive(lease: float, before: float) -> bool:

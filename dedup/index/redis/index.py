@@ -17,7 +17,7 @@ from dedup.index.batching import Confirmations
 from dedup.index.claiming import claim
 from dedup.index.contract import Index
 from dedup.index.entry import Entry
-from dedup.index.lifecycle import State
+from dedup.index.lifecycle import State, run_of_crawl
 from dedup.index.redis.buckets import MIN_BITS, Buckets, bucket_bits, numbers_of
 from dedup.index.redis.claims import Claims
 from dedup.index.redis.client import Server
@@ -94,8 +94,9 @@ class RedisIndex(Index):
 
     async def _write(self, batch: dict[str, int]) -> None:
         replacing = self._claims.replacing
+        run = run_of_crawl(self.run) if self.is_inherited() else self.run
         for some in batches(list(batch), PAGES):
-            arguments = [self._keys.pages, bytes.fromhex(self.run), *(batch[page_id] for page_id in some)]
+            arguments = [self._keys.pages, bytes.fromhex(run), *(batch[page_id] for page_id in some)]
             filed = await self._session.call("confirm", [self._keys.released], arguments)
             if len(filed) != len(some):
                 raise self._session.no_answer()

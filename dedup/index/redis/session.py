@@ -10,7 +10,7 @@ from typing import Any
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index.batching import end
-from dedup.index.lifecycle import State
+from dedup.index.lifecycle import State, run_of_crawl
 from dedup.index.redis.client import Server
 from dedup.index.redis.keys import LEASE_MS, Keys
 from dedup.index.redis.record import header_digest
@@ -103,7 +103,8 @@ class Session:
             found = await self.server.ask([("ZSCORE", self.keys.runs, run) for run in runs])
         with self.server.errors():
             ends = [float(score or 0) for score in found]
-        return [math.inf if run == self.run or end < 0 else end for run, end in zip(runs, ends, strict=True)]
+        own = self.run, run_of_crawl(self.run)
+        return [math.inf if run in own or end < 0 else end for run, end in zip(runs, ends, strict=True)]
 
     async def _keep_lease(self, also: Callable[[], Awaitable[None]]) -> None:
         while not self._ending:

@@ -10,7 +10,7 @@ from scrapy.utils.misc import load_object
 
 from dedup.compiled import fast
 from dedup.droplog.log import DropLog
-from dedup.errors import IndexUnavailableError, SettingsError
+from dedup.errors import DedupError, IndexUnavailableError
 from dedup.filter import Filter
 from dedup.filter.listener import Listener
 from dedup.printing import many
@@ -62,7 +62,7 @@ def _drop_log(crawler: Crawler, path: str, told: logging.LoggerAdapter[logging.L
     name = crawler.spider.name
     try:
         return DropLog(path, name)
-    except SettingsError as error:
+    except DedupError as error:
         if is_chosen(crawler.settings, "log"):
             raise
         told.warning("%s. As long as it can't, this crawl drops nothing", spelled(error))

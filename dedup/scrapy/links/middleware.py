@@ -14,7 +14,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
 from dedup.droplog.record import Record
-from dedup.errors import SettingsError
+from dedup.errors import DedupError
 from dedup.filter import Filter, Outcome
 from dedup.filter.stats import count
 from dedup.latest import Latest
@@ -66,7 +66,7 @@ class LinksMiddleware(Component):
         try:
             options = read_group(self.crawler.settings, LinkSettings)
             self._log = ParkedLog(options.parked, spider.name)
-        except SettingsError as error:
+        except DedupError as error:
             refuse(self.crawler, error)
             return
         self.options = options

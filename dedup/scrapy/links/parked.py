@@ -31,7 +31,7 @@ class ParkedLog(DropLog):
     """An open log of parked links."""
 
     def __init__(self, path: str, name: str) -> None:
-        """``name`` is the spider's.  Raises `SettingsError` if the file can't be written to."""
+        """``name`` is the spider's.  Raises as `DropLog` does."""
         super().__init__(path, name, "parked")
 
     def park(self, link: Link, doubt: Doubt, depth: int) -> bool:

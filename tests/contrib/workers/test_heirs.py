@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dedup.index.lifecycle import run_of_crawl
 from tests.support import slow
 from tests.support.redis import Server, running_server
 from tests.support.shards import Hosts, Single, Worker, a_minute_later, kept, serve
@@ -30,7 +31,8 @@ def noted(server: Server, shard: int) -> int:
 
 def runs(server: Server) -> set[str]:
     """The runs of the workers that have begun."""
-    return {run.decode() for run in server.client.zrange(f"shingleback:{{{NAMESPACE}}}:runs", 0, -1)}
+    found = {run.decode() for run in server.client.zrange(f"shingleback:{{{NAMESPACE}}}:runs", 0, -1)}
+    return {run for run in found if run != run_of_crawl(run)}
 
 
 def fetched(site: Hosts, worker: int) -> set[tuple[str, str]]:
@@ -101,6 +103,32 @@ def test_when_all_workers_have_died_the_next_go_on(server: Server, tmp_path: Pat
     before, after = fetched(site, 0) | fetched(site, 1), fetched(site, 2) | fetched(site, 3)
     assert len(before & after) <= len(before) - done
     assert not server.client.keys("shingleback:shards:*")
+
+
+@pytest.mark.parametrize("number", [0, slow(1), slow(2)])
+def test_a_death_costs_what_was_in_flight(server: Server, tmp_path: Path, number: int) -> None:
+    log = tmp_path / f"drops-{number}.jsonl"
+    log.touch()
+    with serve(Hosts(contents=240)) as site:
+        site.most = dict.fromkeys(range(3), 80)
+        workers, of = list[Worker](), list[str]()
+        for shard in ("1/3", "2/3", "3/3"):
+            before = runs(server)
+            workers.append(start(site, tmp_path, server, shard))
+            wait_until(lambda before=before: runs(server) - before)
+            of += runs(server) - before
+        wait_until(lambda: noted(server, number) + len(log.read_bytes().splitlines()) == 80)
+        site.most[number] = 88
+        wait_until(lambda: len(fetched(site, number)) == 88)
+        assert workers.pop(number).kill()
+        end_lease(server.address, NAMESPACE, of[number])
+        site.most.clear()
+        a_minute_later(server, number)
+        workers.append(start(site, tmp_path, server, f"{number + 1}/3"))
+        assert [worker.wait(LIMIT) for worker in workers] == [0, 0, 0]
+    counts = kept(tmp_path)
+    assert set(counts) == set(range(site.contents))
+    assert counts.total() - len(counts) <= 8
 
 
 def test_a_crawl_that_is_stopped_goes_on_without_a_jobdir(server: Server, tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """What a worker notes for whoever takes its place: what it has scheduled, and what is done, in an order that is safe."""
 
+from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scrapy import Request, Spider
 from scrapy.dupefilters import BaseDupeFilter, RFPDupeFilter
+from scrapy.extensions.feedexport import FeedExporter
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
@@ -21,7 +24,7 @@ class Desk:
     """A journal of shard 0 of two, its scheduler, and what a crawl from the notes that were written would still do."""
 
     def __init__(self, **more: Any) -> None:
-        crawler = get_crawler(Spider)
+        crawler = get_crawler(Spider, more.get("settings"))
         crawler.spider = self.spider = Spider("walker")
         self.packing = Packing(self.spider)
         self.outbox = Outbox(crawler, 1, self.packing, {})
@@ -210,3 +213,24 @@ def test_feeds_that_a_kill_would_spoil_are_refused(feeds: dict[str, Any], why: s
         match=f"heir is 'rest' and FEEDS is .*, but .*{why.replace('(', '.').replace(')', '.')}",
     ):
         check_feeds(Settings({"FEEDS": feeds}))
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_what_is_done_outlives_a_worker_once_its_items_are_written(tmp_path: Path, is_full: bool) -> None:
+    path = Path("/dev/full") if is_full else tmp_path / "items.jsonl"
+    desk = Desk(settings={"FEEDS": {str(path): {"format": "jsonlines"}}})
+    exporter = desk.journal._crawler.get_extension(FeedExporter)
+    assert exporter is not None
+    exporter.open_spider(desk.spider)
+    exporter.item_scraped({"url": "a"}, desk.spider)
+    assert desk.journal.is_inherited() is not is_full
+    assert is_full or path.read_text() == '{"url": "a"}\n'
+    with suppress(OSError):
+        exporter.slots[0].file.close()
+
+
+def test_nothing_outlives_a_worker_that_notes_no_more() -> None:
+    desk = Desk()
+    assert desk.journal.is_inherited()
+    desk.schedule("of nobody", callback=lambda _: None)
+    assert not desk.journal.is_inherited()

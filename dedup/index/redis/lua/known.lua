@@ -35,15 +35,17 @@ local function end_of(other)
   return ends[other]
 end
 
+local CRAWL = 16 -- digits of a run that are those of its crawl: see dedup/index/lifecycle.py
+local crawl = run:sub(1, CRAWL) .. string.rep('0', #run - CRAWL)
+
 local function is_alive(other)
-  return other == run or (end_of(other) > now and end_of(other) <= now + lease)
+  return other == run or other == crawl or (end_of(other) > now and end_of(other) <= now + lease)
 end
 
 local function has_died(other) -- it has never been closed: what it has handed over may be lost
   return end_of(other) > 0 and not is_alive(other)
 end
 
-local CRAWL = 16 -- digits of a run that are those of its crawl: see dedup/contrib/changes/file.py
 local function has_finished(other) -- since this run began, or in its crawl; if it was earlier: row begin safe
   local since = other:sub(1, CRAWL) == run:sub(1, CRAWL) and 0 or began
   return -end_of(other) > since and -end_of(other) <= last

@@ -16,6 +16,8 @@ def reason(record: Record) -> str:
         return "it is equal to the kept page"
     if rule == "no_vary_search":
         return "its site says that its URL is another one of the kept page's (No-Vary-Search), so it was not fetched"
+    if rule == "address":
+        return "its address means the kept page, as other pairs have shown, and all of its unique content is there"
     if rule == "soft_404":
         return "its host shows the same at an address that can't exist"
     shared = None if own is None or new is None else in_words(own, new, record.get("gone") or 0)

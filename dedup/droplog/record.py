@@ -89,7 +89,8 @@ class Record(TypedDict):
         str,
         _says(
             'how the page was found: "exact" (it is equal), "rare" (by a rare shingle), "probe" '
-            '(all that differs was seen to be noise), "no_vary_search" (by the word of its site: it was not fetched, and the '
+            '(all that differs was seen to be noise), "address" (its address means the kept page, as other pairs have shown, and '
+            'all of its unique content is there), "no_vary_search" (by the word of its site: it was not fetched, and the '
             'figures are those of the kept page), "soft_404" (its host shows the same where nothing is), or the method'
         ),
     ]

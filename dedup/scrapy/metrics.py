@@ -63,7 +63,7 @@ MEASURED = (
     "unreached/sampled"
 )
 #: What finds near-duplicates, as the drop log has it.
-RULES = ("exact", "rare", "probe", "no_vary_search", "soft_404")
+RULES = ("exact", "rare", "probe", "address", "no_vary_search", "soft_404")
 
 
 class Metrics(Component):

@@ -30,6 +30,7 @@ RULES = {
     "rare": "nearly all that is own to each is on the other; found by a rare shingle",
     "simhash": "nearly all of it is on the kept page; found by its simhash",
     "no_vary_search": "by the word of the site, not fetched",
+    "address": "its address means the kept page, which has all of its unique content",
     "probe": "what differs changed when either page was fetched again",
     "soft_404": "the host shows the same where nothing is",
 }

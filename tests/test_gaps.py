@@ -211,6 +211,28 @@ def test_a_line_that_stays_on_each_page_is_no_gap_where_others_come() -> None:
         notes("one", 1).replace(words(("one", 2), 6), "other words"), known
     )
 
+    mine = lines(notes("one", 1))
+    assert len(least_of(mine, known)) == len(mine) - 1
+    assert len(least_of(mine, known, some=True)) == 2
+
+
+def test_a_line_that_a_page_has_not_shown_is_none_of_its_own_gaps() -> None:
+    own = learned(advert, "one")
+    assert (
+        left(advert("one", 1), own=own) == left(advert("one", 2), own=own) != left(advert("one", 9), own=own)
+    )
+
+
+def test_of_lines_that_are_alike_nobody_can_tell_which_has_become_which() -> None:
+    def seats(name: str, answer: int) -> str:
+        taken = ("window", "aisle", "front", "back")[answer:]
+        return "".join(f"<li>this seat at the {where} is free today" for where in taken[:2])
+
+    known = Gaps()
+    known.learn("one", lines(seats("one", 0)), lines(seats("one", 2)))
+    assert not any(known.within.values())
+    assert known.coming
+
 
 def test_a_number_beside_a_gap_may_change() -> None:
     def page(name: str, answer: int, day: int = 1) -> str:

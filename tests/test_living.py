@@ -13,6 +13,20 @@ KINDS = [
     "staff", "tides", "price lists", "lists, a fifth new", "stamps", "options in ticks", "law as amended", "linked data",
     "notices, Chinese",
 ]  # fmt: skip
+#: And of kinds whose pages have all words in common.
+SIGNED = [
+    "ticks", "stars by class", "case of units", "spaces in a listing", "lines of an outline", "one link",
+    "link of ten digits", "checked boxes", "superscript",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("noise", "kind", "addresses"), [*zip(NOISES, SIGNED, cycle(ADDRESSES), strict=False)]
+)
+@driven
+async def test_no_sign_of_a_living_site_is_lost(noise: str, kind: str, addresses: str) -> None:
+    pages = pages_of(kind, ALL[f"signs: {kind}"], addresses, NOISES[noise])
+    assert (await crawl(shuffled(pages, 1))).lost() == set()
 
 
 @pytest.mark.parametrize("at_once", [1, 8])

@@ -89,7 +89,7 @@ class Around(NamedTuple):
     after: tuple[str, ...]
 
 
-class Gaps(Struct):
+class Gaps(Struct, gc=False):
     """The gaps that pages of a kind, or one page, have shown: by the path of their lines, or by their places."""
 
     within: dict[str, dict[Around, Shown]] = {}  #: in lines

@@ -16,9 +16,8 @@ from dedup.page.siblings import MAX_PARAMETERS, one_address
 
 #: Kept pages that are known, and characters of their markup that are held: those of the last thousand of 32 kB.
 MAX_KEPT, MAX_HELD = 100_000, 1 << 25
-#: Pages whose lines are held.
-MAX_READ = 32
-
+#: Pages whose lines are held, and characters of their markup.
+MAX_READ, MAX_READ_CHARACTERS = 32, 1 << 20
 
 #: The last part of a path, and parameters.
 Name = tuple[str, ...]
@@ -74,8 +73,12 @@ class KeptPages:
 
     def read(self, page: Shown) -> Sequence[Line]:
         """Returns the lines of a page, which are held for a while."""
-        if len(self._read) == MAX_READ and page.page_id not in self._read:
-            self._read.popitem(last=False)[1].forget()
+        self._read.pop(page.page_id, None)
+        held = sum(len(each.markup) for each in self._read.values())
+        while self._read and (len(self._read) >= MAX_READ or held + len(page.markup) > MAX_READ_CHARACTERS):
+            oldest = self._read.popitem(last=False)[1]
+            held -= len(oldest.markup)
+            oldest.forget()
         self._read[page.page_id] = page
         return page.read()
 

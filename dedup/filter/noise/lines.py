@@ -51,6 +51,8 @@ _ENDED_BY = {
 _ITEMS = frozenset(["li", "tr", "td", "th", "dt", "dd", "option"])
 #: Blocks within blocks that are told; what is nested more deeply is taken to be beside the last of them.
 MAX_DEPTH = 64
+#: Characters by which a block is called.
+MAX_NAME = 32
 _PIECES = re.compile(
     r"<(script|style)\b((?>[^>\"']+|\"[^\"]*\"|'[^']*')*)>(.*?)(?:</\1\s*>|\Z)"
     r"|<(/?)([a-z][^\s/>]*)((?>[^>\"']+|\"[^\"]*\"|'[^']*')*)>?|([^<]+|<)",
@@ -102,8 +104,9 @@ class _Block(NamedTuple):
 
 class _Reader:
     def __init__(self, url: str, *, marks_like: bool) -> None:
-        self._own, self._quoted = _spellings(url)
-        self._like = {_DIGITS.sub("0", own) for own in self._own if marks_like and _DIGITS.search(own)}
+        self._own, self._name, self._quoted = _spellings(url)
+        spelled = {*self._own, self._name} if marks_like else set[str]()
+        self._like = {_DIGITS.sub("0", own) for own in spelled if _DIGITS.search(own)}
         self._open: list[_Block] = []
         self._beside = Counter[str]()  # blocks at the top, by name and class
         self._path = self._place = ""
@@ -165,22 +168,23 @@ class _Reader:
         for name, *values in _ATTRIBUTES.findall(text) if text and not text.isspace() else ():
             value = unescape(next(filter(None, values), ""))
             found.append(f" {name.lower()}=")
-            if value.partition("#")[0] in self._own and value[:1] != "#":
-                found += SELF, *_tokens(value.partition("#")[2])
+            address, _, fragment = value.partition("#")
+            if address and (address in self._own or (address == self._name and found[-1] == " href=")):
+                found += SELF, *_tokens(fragment)
             elif self._like and _DIGITS.sub("0", value) in self._like:
                 numbers = numbers_in(value)
                 found += f"{LIKE}{len(numbers)}", *numbers
             else:
                 if len(value) > len(self._quoted[0]):
                     for own in self._quoted:
-                        value = value.replace(own, SELF)
+                        value = _with_self(value, own)
                 found += _tokens(value)
         return [*found, "<>"] if found else found
 
 
 @lru_cache(maxsize=1 << 12)
 def _named(tag: str, classes: str) -> str:
-    return f"{tag}.{_DIGITS.sub('0', classes)}" if classes else tag
+    return (f"{tag}.{_DIGITS.sub('0', classes)}" if classes else tag)[:MAX_NAME]
 
 
 def _class_in(attributes: Sequence[str]) -> str:
@@ -206,13 +210,19 @@ def numbers_in(url: str) -> list[str]:
     return _DIGITS.findall(ORIGIN.sub("", url))
 
 
-def _spellings(url: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Returns how a page may spell its own address, and those spellings that may stand within other addresses."""
+def _with_self(value: str, own: str) -> str:
+    """Returns a value in which the page's address is `SELF`, unless it goes on, as ``?id=7`` does in ``?id=71``."""
+    first, *rest = value.split(own)
+    return first + "".join(f"{own if part[:1].isalnum() else SELF}{part}" for part in rest)
+
+
+def _spellings(url: str) -> tuple[frozenset[str], str, tuple[str, ...]]:
+    """Returns how a page may spell its own address, how a link beside it may, and what may stand within other addresses."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return frozenset(), (url,)
+        return frozenset(), "", (url,)
     query = f"?{parts.query}" if parts.query else ""
     name = parts.path.rpartition("/")[2]
-    own = {url, f"//{parts.netloc}{parts.path}{query}", f"{parts.path}{query}", f"{name}{query}", query}
-    return frozenset(own - {"", "/"}), (url, quote(url, ""), quote(url))
+    own = {url, f"//{parts.netloc}{parts.path}{query}", f"{parts.path}{query}", query}
+    return frozenset(own - {"", "/"}), f"{name}{query}", (url, quote(url, ""), quote(url))

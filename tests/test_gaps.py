@@ -1,0 +1,360 @@
+"""What noise is on a page: its lines, and the gaps in them that it and other pages of its kind have shown."""
+
+import gc
+import random
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from dedup.filter.noise import gaps, kept
+from dedup.filter.noise.gaps import MANY, Gaps, Seen, digest_of, least_of, left_of
+from dedup.filter.noise.kept import KeptPages, Shown
+from dedup.filter.noise.lines import Line, lines_of
+from dedup.filter.noise.names import nameless
+from tests.support.crawls import words
+
+HOST = "http://a.example"
+Make = Callable[[str, int], str]  #: the markup of a page, by its name and the number of the answer
+
+
+def lines(markup: str, url: str = f"{HOST}/view?id=7") -> list[Line]:
+    return lines_of(markup, url)
+
+
+def learned(make: Make, *names: str) -> Gaps:
+    """What two answers of each page have shown."""
+    known = Gaps()
+    for name in names:
+        known.learn(name, lines(make(name, 1)), lines(make(name, 2)))
+    return known
+
+
+def left(markup: str, *kinds: Gaps, own: Gaps | None = None, name: str = "another") -> list[Line]:
+    """What is left of a page, without its ``own`` noise and that of its ``kinds``."""
+    page = lines(markup)
+    return left_of(page, Seen(name, digest_of(least_of(page, *kinds))), own or Gaps(), *kinds)
+
+
+# --- Lines ------------------------------------------------------------------------------------------------
+
+NAMES = some.sampled_from(["p", "div", "li", "b", "i", "td", "pre", "h2"])
+WORDS = some.text("aB1.-✓é", min_size=1, max_size=3)
+#: Blocks in blocks: a name, a class, and what is in it.
+BLOCKS = some.recursive(
+    WORDS,
+    lambda inside: some.tuples(NAMES, some.sampled_from(["", "on", "off"]), some.lists(inside, max_size=3)),
+    max_leaves=6,
+)
+Block = Any  #: a text, or a block's name and class and what is in it
+
+
+def written(block: Block, at: str = "") -> str:
+    if isinstance(block, str):
+        return f"{block} "
+    name, of, inside = block
+    return f"<{name} class='{of}'>{''.join(map(written, inside))}</{name}>"
+
+
+def said(block: Block) -> Block:
+    """The same, in which texts that stand beside each other are one."""
+    if isinstance(block, str):
+        return block
+    name, of, inside = block
+    one = list[Block]()
+    for each in map(said, inside):
+        if isinstance(each, str) and one and isinstance(one[-1], str):
+            each = f"{one.pop()} {each}"
+        one.append(each)
+    return name, of, one
+
+
+@given(BLOCKS, BLOCKS)
+def test_whatever_tells_two_markups_apart_tells_their_lines_apart(one: Block, other: Block) -> None:
+    a, b = (written(("main", "", [block])) for block in (one, other))
+    if said(one) == said(other):
+        assert lines(a) == lines(b)
+    elif "".join(a.split()) != "".join(b.split()):
+        assert lines(a) != lines(b) or _implied(a) == _implied(b)
+
+
+def _implied(markup: str) -> str:
+    """Markup without ends of blocks that the next one's beginning implies."""
+    return "".join(markup.replace("</li>", "").replace("</p>", "").replace("</td>", "").split())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("<p>a", "<p>b"), ("<p>a", "<p>A"), ("<p>a b", "<p>b a"), ("<p>a", "<div>a"), ("<p>a.", "<p>a"),
+        ("<p title=x>a", "<p title=y>a"), ("<p title=x>a", "<p lang=x>a"), ("<p hidden>a", "<p>a"),
+        ("<p class=x>a", "<p class=y>a"), ("<p class='x y'>a", "<p class=x>a"), ("<p>a<b>b</b>", "<p>a b"),
+        ("<p>a</p>b", "<p>a b"), ("<div><p>a</p></div>b", "<div><p>a</p>b</div>"), ("<p>a<p>b", "<p>b<p>a"),
+        ("<p>a<p>a", "<p>a"), ("<p>a<br>b", "<p>a b"), ("<hr>a", "a"), ("<pre>a  b", "<pre>a b"),
+        ("<script>a = 1</script>", "<script>a = 2</script>"), ("<style>a{top:1}</style>", "<style>a{top:2}</style>"),
+        ("<img src=1.png>", "<img src=2.png>"), ("<a href=#x>a</a>", "<a href=#y>a</a>"), ("a &lt; b", "a &gt; b"),
+        ("<meta name=x content=1>", "<meta name=x content=2>"), ("<p a='>1'>a", "<p a='>2'>a"), ("<", "<p"),
+    ],
+)  # fmt: skip
+def test_nothing_that_can_be_seen_is_left_out(one: str, other: str) -> None:
+    assert lines(one) != lines(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("<p>a", "<!-- 3 ms --><p>a<!-- 4 -->"),
+        ("<p>a  b", "<P>a\nb</P>"),
+        ("<p title='x'>a", '<p  title="x" >a'),
+        ("<link rel=canonical href=/1><p>a", "<link rel=canonical href=/2><p>a"),
+        ("<p>&eacute;", "<p>é"),
+    ],
+)
+def test_what_cannot_be_seen_is_left_out(one: str, other: str) -> None:
+    assert lines(one) == lines(other)
+
+
+def test_a_page_says_its_own_address() -> None:
+    def page(number: int, to: int) -> list[Line]:
+        url = f"{HOST}/view?id={number}"
+        to_it = f"{HOST}/view?id={to}"
+        return lines(
+            f"<a href='{to_it}'>this</a><a href='/view?id={to}#top'>up</a><a href='/mail?at={to_it}'>", url
+        )
+
+    assert page(7, 7) == page(8, 8) != page(8, 9)
+
+
+@pytest.mark.parametrize("path", ["/view?id={}", "/stars/{}"])
+def test_an_address_that_goes_on_and_a_number_that_is_none_are_not_its_own(path: str) -> None:
+    def page(number: int, says: str) -> list[Line]:
+        return lines(says.format(number=number, url=HOST + path.format(number)), HOST + path.format(number))
+
+    for says in ("<a href='{url}1'>", "<meter value={number}>", "<td colspan={number}>"):
+        assert page(1, says) != page(2, says)
+
+
+# --- Gaps -------------------------------------------------------------------------------------------------
+
+
+def counter(name: str, answer: int) -> str:
+    return f"<h1>{name}</h1><p>seen {answer * 1_017:,} times"
+
+
+def dated(name: str, answer: int) -> str:
+    return f"<h1>{name}</h1><p>as of 12/0{answer}/2026, 1{answer}:30 o'clock"
+
+
+def token(name: str, answer: int) -> str:
+    return f"<h1>{name}</h1><form><input type=hidden name=csrf value={random.Random(answer + len(name)).randbytes(16).hex()}></form>"
+
+
+def advert(name: str, answer: int) -> str:
+    return f"<h1>{name}</h1><div>{words(('advert', answer), 12)}</div><p>the end"
+
+
+def hole(name: str, answer: int) -> str:
+    return f"<h1>{name}</h1>{'<div>our offer of the day</div>' * (answer % 2)}<p>the end"
+
+
+def shuffled_list(name: str, answer: int) -> str:
+    items = [f"<li>{words(('item', at), 4)}" for at in range(6)]
+    return f"<h1>{name}</h1><ul>{''.join(random.Random(answer + len(name)).sample(items, 6))}</ul>"
+
+
+@pytest.mark.parametrize("make", [counter, dated, token, advert, hole, shuffled_list])
+def test_what_several_pages_have_shown_is_no_difference_on_another(make: Make) -> None:
+    known = learned(make, "one", "three", "fourteen")
+    one, other = (left(make("another", answer), known) for answer in (1, 2))
+    assert one == other
+    assert one != left(make("quite", 1), known), "its heading is its own"
+    assert make is hole or left(make("another", 1)) != left(make("another", 2)), (
+        "it is none of a kind that is not known"
+    )
+
+
+@pytest.mark.parametrize("make", [counter, advert, hole, shuffled_list])
+def test_what_one_page_has_shown_is_its_own(make: Make) -> None:
+    known = learned(make, "one")
+    assert left(make("another", 1), known) != left(make("another", 2), known)
+    assert left(make("one", 1), own=known) == left(make("one", 2), own=known)
+
+
+def test_a_gap_forgives_only_what_it_has_shown() -> None:
+    known = learned(counter, "one", "two", "three")
+    assert left("<h1>a</h1><p>seen 4,000 times", known) == left("<h1>a</h1><p>seen 99,000 times", known)
+    assert left("<h1>a</h1><p>seen many times", known) != left("<h1>a</h1><p>seen 99,000 times", known)
+    assert left("<h1>a</h1><p>sold 4,000 times", known) != left("<h1>a</h1><p>sold 99,000 times", known)
+
+
+def test_an_advert_that_no_page_has_shown_is_forgiven_once_many_have_others() -> None:
+    names = [f"page {number}" for number in range(MANY)]
+    for count, is_forgiven in ((MANY - 1, False), (MANY, True)):
+        known = learned(advert, *names[:count])
+        assert (left(advert("another", 8), known) == left(advert("another", 9), known)) is is_forgiven
+
+
+def test_a_line_that_stays_on_each_page_is_no_gap_where_others_come() -> None:
+    """Of two notes in one place, one page's answers change both, and what others show there is theirs."""
+
+    def notes(name: str, answer: int) -> str:
+        stays = "".join(f"<li>{words((name, at), 6)}" for at in range(4))
+        return f"<h1>{name}</h1><ul>{stays}<li>{words(('new', answer), 6)}</ul>"
+
+    known = learned(notes, *(f"page {number}" for number in range(MANY)))
+    assert left(notes("one", 1), known) == left(notes("one", 2), known)
+    assert left(notes("one", 1), known) != left(
+        notes("one", 1).replace(words(("one", 2), 6), "other words"), known
+    )
+
+    mine = lines(notes("one", 1))
+    assert len(least_of(mine, known)) == len(mine) - 1
+    assert len(least_of(mine, known, some=True)) == 2
+
+
+def test_a_line_that_a_page_has_not_shown_is_none_of_its_own_gaps() -> None:
+    own = learned(advert, "one")
+    assert (
+        left(advert("one", 1), own=own) == left(advert("one", 2), own=own) != left(advert("one", 9), own=own)
+    )
+
+
+def test_of_lines_that_are_alike_nobody_can_tell_which_has_become_which() -> None:
+    def seats(name: str, answer: int) -> str:
+        taken = ("window", "aisle", "front", "back")[answer:]
+        return "".join(f"<li>this seat at the {where} is free today" for where in taken[:2])
+
+    known = Gaps()
+    known.learn("one", lines(seats("one", 0)), lines(seats("one", 2)))
+    assert not any(known.within.values())
+    assert known.coming
+
+
+def test_a_number_beside_a_gap_may_change() -> None:
+    def page(name: str, answer: int, day: int = 1) -> str:
+        return f"<h1>{name}</h1><p>day {day} visits {answer} on 3 of our pages"
+
+    known = learned(page, "one", "two")
+    for day in (1, 30):
+        assert left(page("a", 7, day), known) == left(page("a", 8, day), known)
+    assert left(page("a", 7, 1), known) != left(page("a", 7, 2), known)
+
+
+def test_gaps_do_not_depend_on_the_order_of_answers() -> None:
+    one, other = Gaps(), Gaps()
+    for name in ("one", "two"):
+        one.learn(name, lines(advert(name, 1)), lines(advert(name, 2)))
+        other.learn(name, lines(advert(name, 2)), lines(advert(name, 1)))
+    assert left(advert("another", 1), one) == left(advert("another", 1), other)
+
+
+# --- Names in a row ---------------------------------------------------------------------------------------
+
+
+def month(number: int, *, at: str = "/2026/{}", more: str = "") -> list[Line]:
+    near = "".join(f"<a href='{at.format(number + step)}'>go</a>" for step in (-1, 1))
+    return nameless(f"<h1>Month {number} of 2026</h1>{near}{more.format(number)}", HOST + at.format(number))
+
+
+def test_pages_in_a_row_are_equal_but_for_their_names() -> None:
+    assert month(5) == month(7) != []
+    assert month(5, more="<p>a concert on the 9th") != month(7)
+    assert nameless("<h1>Month 5</h1>", f"{HOST}/2026/5") == [], "it leads to none beside it"
+
+
+def test_where_a_link_leads_is_no_name() -> None:
+    days = "<a href='/2026/{0}/01/'>1</a>"
+    assert month(5, more=days) != month(7, more=days)
+
+
+# --- Bounds -----------------------------------------------------------------------------------------------
+
+
+def some_words(seed: object, count: int, odd: int = 0) -> str:
+    """Words, of which one in so many is another with each seed."""
+    chance = random.Random(str(seed))
+    return " ".join(f"w{at}" if not odd or at % odd else f"z{chance.getrandbits(60)}" for at in range(count))
+
+
+#: Two answers of pages that somebody made to be slow.
+HOSTILE: dict[str, Callable[[str], str]] = {
+    "nested": lambda seed: "<div>" * 40_000 + seed,
+    "in deep blocks": lambda seed: "<div>" * 63 + f"<p>{seed}" * 40_000,
+    "in long names": lambda seed: f"<div class={'c' * 2_000}>" * 63 + f"<p>{seed}" * 8_000,
+    "in a long tag": lambda seed: f"<q{'b' * 100_000}>" + f"<p>{seed}" * 8_000,
+    "quotes": lambda seed: "<p a=\"x><p b='y>" * 40_000 + seed,
+    "programs": lambda seed: "<script>" + "</script " * 70_000 + seed,
+    "one line": lambda seed: f"<p>{'a ' * 100_000}{seed}",
+    "one line of words": lambda seed: f"<p>{some_words(seed, 100_000, 3)}",
+    "a line with many gaps": lambda seed: f"<p>{some_words(seed, 2_000, 7)}",
+    "lines alike": lambda seed: "".join(f"<p>{some_words((seed, at), 500, 3)}" for at in range(250)),
+    "paths": lambda seed: "".join(f"<p class=c{at:b}>{some_words((seed, at), 500, 3)}" for at in range(250)),
+    "many lines": lambda seed: "".join(f"<p>{seed} {at}" for at in range(70_000)),
+    "other order": lambda seed: "".join(random.Random(seed).sample([f"<p>w{at}" for at in range(9_000)], 9_000)),
+    "wide": lambda seed: f"<p>a a a {some_words(seed, 9_000, 1)} b b b{' a' * 90_000}",
+    "alike around": lambda seed: "<p>" + " ".join(f"a a x{at} a {seed}{at} a y{at} a a" for at in range(250)) + " a" * 90_000,
+}  # fmt: skip
+#: Seconds of the processor for one page: many times what was measured.
+SECONDS = 12
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_no_page_takes_long(kind: str) -> None:
+    answers = [HOSTILE[kind](seed) for seed in ("one", "other")]
+    began = time.process_time()
+    a, b = map(lines, answers)
+    known = Gaps()
+    for name, two in (("first", (a, b)), ("second", (b, a))):
+        known.learn(name, *two)
+    for page in (a, b):
+        left_of(page, Seen("third", 0), known, known)
+        least_of(page, known)
+    assert time.process_time() - began < SECONDS
+    assert sum(len(line.path) + len(line.place) for line in a) < 5_000 * len(a)
+
+
+def test_what_a_page_shows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gaps, "MAX_GAPS", 9)
+    monkeypatch.setattr(gaps, "MAX_SHOWN", 20)
+    known = Gaps()
+    for seed in map(str, range(30)):
+        for make in HOSTILE["lines alike"], partial(advert, "a"):
+            known.learn(seed, lines(make(seed)[:4_000]), lines(make(seed + "x")[:4_000]))  # type: ignore[arg-type]
+    assert len(known.within) <= 9
+    assert all(len(each) <= 9 for each in known.within.values())
+    assert len(known.coming) <= 9
+    assert all(len(shown.values) <= 20 for shown in known.coming.values())
+
+
+def shown(number: int, size: int) -> Shown:
+    url = f"{HOST}/{number}"
+    return Shown(str(number), url, url, number, number, 0, f"<p>{number}{'<p>a' * size}")
+
+
+def test_what_is_held_of_kept_pages_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MAX_KEPT", 50)
+    monkeypatch.setattr(kept, "MAX_HELD", 4_000)
+    monkeypatch.setattr(kept, "MAX_READ_CHARACTERS", 2_000)
+    pages, all_of_them = KeptPages(), [shown(number, 200) for number in range(60)]
+    for page in all_of_them:
+        pages.add(page)
+        assert pages.read(page)
+    assert sum(len(page.markup) for page in all_of_them) <= 4_000
+    assert sum(len(page.markup) for page in all_of_them if page.lines) <= 2_000
+    assert [page.page_id for page in all_of_them if pages.get(page.page_id)] == [*map(str, range(10, 60))]
+    assert pages.read(all_of_them[-1])
+
+
+def test_the_collector_of_garbage_does_not_look_at_pages_that_are_kept() -> None:
+    """A crawl keeps 100,000, and would look at all of them time and again."""
+    pages = KeptPages()
+    gc.collect()
+    before = len(gc.get_objects())
+    for number in range(1_000):
+        pages.add(shown(number, 1))
+    gc.collect()
+    assert len(gc.get_objects()) - before < 500

@@ -5,13 +5,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from dedup.scrapy.summary import summary
 
 from dedup import Detector, open_index
 from dedup.filter import Counts
 from dedup.filter.watch.audit import Audit
 from dedup.page.html import Page
 from dedup.page.read import read
+from dedup.scrapy.log.summary import summary
 from tests.support.coroutines import driven
 from tests.support.filters import Run, filtering, text, visit
 from tests.support.filters import open_index as whole

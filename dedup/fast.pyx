@@ -15,7 +15,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, qsort
+from libc.stdlib cimport calloc, free, qsort, realloc
 from libc.string cimport memchr, memcpy, memset, strcmp, strlen, strncmp, strstr
 from lxml.includes cimport etreepublic as cetree
 from lxml.includes.etreepublic cimport _Element, import_lxml__etree
@@ -36,7 +36,7 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 19
+VERSION = 20
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
@@ -902,6 +902,9 @@ def without_each(bytes octets, set gone):
         at += size + 1
     out.add(start, end - start)
     return PyBytes_FromStringAndSize(<char*> out.data, max(0, out.size - 1))
+
+
+include "tokenizer.pxi"
 
 
 #: Elements in which nothing is a comment.

@@ -16,7 +16,7 @@ from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort, realloc
-from libc.string cimport memchr, memcpy, memset, strcmp, strlen, strncmp, strstr
+from libc.string cimport memchr, memcmp, memcpy, memset, strcmp, strlen, strncmp, strstr
 from lxml.includes cimport etreepublic as cetree
 from lxml.includes.etreepublic cimport _Element, import_lxml__etree
 from lxml.includes.tree cimport const_xmlChar, xmlAttr, xmlNode
@@ -27,8 +27,12 @@ cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
     int Py_UNICODE_ISALNUM(uint32_t code)
+    int Py_UNICODE_ISSPACE(uint32_t code)
+    bint PyUnicode_IS_ASCII(object text)
     int PyUnicode_KIND(object text)
     const void* PyUnicode_DATA(object text)
+    uint32_t PyUnicode_READ(int kind, const void* data, Py_ssize_t at)
+    object PyUnicode_Substring(object text, Py_ssize_t start, Py_ssize_t end)
 
 cdef extern from "libxml/tree.h":
     int XML_ELEMENT_NODE
@@ -905,6 +909,7 @@ def without_each(bytes octets, set gone):
 
 
 include "tokenizer.pxi"
+include "lines.pxi"
 
 
 #: Elements in which nothing is a comment.

@@ -14,10 +14,10 @@ cdef enum:
     DATA, RCDATA, RAWTEXT, SCRIPT, PLAINTEXT, CDATA
 
 cdef enum:
-    IS_SPACE = 1, IS_SLASH = 2, IS_CLOSE = 4, IS_EQUAL = 8, IS_LETTER = 16, IS_DIGIT = 32
+    IS_SPACE = 1, IS_SLASH = 2, IS_CLOSE = 4, IS_EQUAL = 8, IS_LETTER = 16, IS_DIGIT = 32, IS_RARE = 64, IS_CAPITAL = 128
     ENDS_NAME = IS_SPACE | IS_SLASH | IS_CLOSE
     IS_WORD = IS_LETTER | IS_DIGIT
-#: Of each octet: what it is in a tag.
+#: Of each octet: what it is in a tag, and whether it may mean something else in a text, or in a name.
 cdef uint8_t IN_TAG[256]
 memset(IN_TAG, 0, 256)
 for octet in b"\t\n\f\r ":
@@ -25,7 +25,9 @@ for octet in b"\t\n\f\r ":
 IN_TAG[c"/"], IN_TAG[c">"], IN_TAG[c"="] = IS_SLASH, IS_CLOSE, IS_EQUAL
 for octet in range(256):
     if octet < 128 and chr(octet).isalnum():
-        IN_TAG[octet] = IS_DIGIT if chr(octet).isdigit() else IS_LETTER
+        IN_TAG[octet] = IS_DIGIT if chr(octet).isdigit() else IS_LETTER | IS_CAPITAL * chr(octet).isupper()
+IN_TAG[c"&"] = IN_TAG[c"\r"] = IN_TAG[0] = IS_RARE
+IN_TAG[c"\r"] |= IS_SPACE
 
 #: SVG and MathML, and the elements of each in which HTML stands; a number of one of these is its place here.
 cdef enum:
@@ -324,13 +326,10 @@ cdef void read_true_comment(Markup* page) noexcept nogil:
 cdef str text_of(Span text, int written, bint in_value, bint is_name, Octets room):
     """The characters of a text; those of a name are in lower case."""
     cdef const unsigned char* at = text.at
-    cdef bint is_plain = True
-    while at < text.end and is_plain:
-        is_plain = not (
-            at[0] == c"&" or at[0] == c"\r" or at[0] == 0 or (is_name and c"A" <= at[0] <= c"Z")
-        )
+    cdef uint8_t rare = IS_RARE | (IS_CAPITAL if is_name else 0)
+    while at < text.end and not IN_TAG[at[0]] & rare:
         at += 1
-    if is_plain:
+    if at == text.end:
         return decode(<const char*> text.at, text.end - text.at)
     room.size = 0
     at = text.at
@@ -347,7 +346,7 @@ cdef str text_of(Span text, int written, bint in_value, bint is_name, Octets roo
             at = resolve(at, text.end, in_value, room)
             continue
         else:
-            room.data[room.size] = at[0] | 32 if is_name and c"A" <= at[0] <= c"Z" else at[0]
+            room.data[room.size] = at[0] | 32 if is_name and IN_TAG[at[0]] & IS_CAPITAL else at[0]
         room.size += 1
         at += 1
     return decode(<const char*> room.data, room.size)

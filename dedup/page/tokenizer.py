@@ -18,11 +18,11 @@ import re
 import sys
 from collections.abc import Iterator
 from enum import IntEnum
-from functools import partial
-from html.entities import html5
+from functools import lru_cache
 from typing import NamedTuple
 
 from dedup.compiled import fast
+from dedup.page.references import resolve
 
 
 class Kind(IntEnum):
@@ -76,30 +76,25 @@ _ENDING = re.compile(
 )
 #: Elements of SVG and MathML within each other that are told; those that are nested more deeply are not.
 MAX_DEPTH = 64
+#: Octets of the longest names that are remembered.
+SHORT = 32
 
 _SPACE = b"\t\n\f\r "
-_ATTRIBUTE = rb"""(=[^_/>=]*+|[^_/>=]++)(?:[_]*+=[_]*+(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^_>"'][^_>]*+)?+))?+""".replace(
-    b"_", _SPACE
-)
-_ATTRIBUTES = re.compile(_ATTRIBUTE)
+#: A tag, whose quotes are closed, and its attributes.  No group is within what gives nothing back: re has its faults there.
 _TAG = re.compile(
-    rb"<(/?)([A-Za-z][^%b/>]*+)((?:[%b/]++|%b)*+)>"
-    % (_SPACE, _SPACE, re.sub(rb"\((?!\?)", b"(?:", _ATTRIBUTE))
+    rb"""<(/?)([A-Za-z][^_/>]*+)((?:[_/]++|(?:=[^_/>=]*+|[^_/>=]++)"""
+    rb"""(?:[_]*+=[_]*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|(?:[^_>"'][^_>]*+)?+))?+)*+)>""".replace(
+        b"_", _SPACE
+    )
+)
+_ATTRIBUTES = re.compile(
+    rb"""(=[^_/>=]*|[^_/>=]+)(?:[_]*=[_]*(?:"([^"]*)"|'([^']*)'|([^_>]*)))?""".replace(b"_", _SPACE)
 )
 _MARK = re.compile(rb"<(?:[A-Za-z!?]|/.)", re.DOTALL)
 _EMPTY_COMMENT, _COMMENT_END = re.compile(rb"-?>"), re.compile(rb"--!?>")
 _CUT_COMMENT = re.compile(rb"(?:--!|--?)\Z")
 #: What may end a script, or begin or end a comment in it.
 _IN_SCRIPT = re.compile(rb"<!(?=--)|-->|</?script(?=[%b/>])" % _SPACE, re.IGNORECASE)
-_REFERENCE = re.compile(r"&(?:#[xX]([0-9A-Fa-f]++);?|#([0-9]++);?|([A-Za-z][A-Za-z0-9]{0,31};?))")
-#: Characters of the longest name of a reference that needs no semicolon.
-_LONGEST = max(len(name) for name in html5 if name[-1] != ";")
-#: Which characters some numbers mean, as in Windows.
-_WINDOWS = {
-    code: bytes([code]).decode("cp1252")
-    for code in range(0x80, 0xA0)
-    if code not in {0x81, 0x8D, 0x8F, 0x90, 0x9D}
-}
 
 
 def tokenize(markup: bytes | str, content: Content = Content.DATA, name: str = "") -> Iterator[Event]:
@@ -125,21 +120,23 @@ class _Reader:
             if at < end:
                 yield Event(Kind.TEXT, at, end, _text(octets[at:end], content), {}, False)
             at, was, content = end, content, Content.DATA
-            if was is Content.CDATA or octets.startswith(b"</>", at):
+            if was is not Content.CDATA and (found := _TAG.match(octets, at)):
+                at, event = found.end(), _tag(found)
+                yield event
+                if self._turn(event):
+                    continue
+                if event.text in CONTENTS and event.kind is Kind.START:
+                    content, name = CONTENTS[event.text], event.text.encode()
+            elif was is Content.CDATA or octets.startswith(b"</>", at):
                 at += 3
             elif octets.startswith(b"<![CDATA[", at) and self._is_foreign():
                 at, content = at + 9, Content.CDATA
+            elif octets[at + 1 : at + 3].lstrip(b"/")[:1].isalpha():
+                return  # a tag that never ends
             elif at < len(octets):
-                event = self._event(at)
-                if event is None:
-                    return
+                event = self._comment(at)
                 yield event
                 at = event.end
-                if event.kind is Kind.START or event.kind is Kind.END:
-                    was_foreign = self._is_foreign()
-                    self._turn(event)
-                    if event.kind is Kind.START and event.text in CONTENTS and not was_foreign:
-                        content, name = CONTENTS[event.text], event.text.encode()
 
     def _end_of_text(self, at: int, content: Content, name: bytes) -> int:
         """Returns where a text ends that begins here."""
@@ -174,23 +171,20 @@ class _Reader:
                 return found.start()
         return len(self._octets)
 
-    def _event(self, at: int) -> Event | None:
-        """Returns the tag, comment or doctype that begins here; None for a tag that never ends."""
+    def _comment(self, at: int) -> Event:
+        """Returns the comment or doctype that begins here."""
         octets = self._octets
-        after = octets[at + 1 : at + 3]
-        if after.lstrip(b"/")[:1].isalpha():
-            found = _TAG.match(octets, at)
-            return _tag(found) if found else None
         if octets.startswith(b"<!--", at):
-            return self._comment(at)
-        start = at + (1 if after[:1] == b"?" else 2)
+            return self._true_comment(at)
+        after = octets[at + 1 : at + 2]
+        start = at + (1 if after == b"?" else 2)
         end = _find(octets, b">", start)
         past = min(end + 1, len(octets))
-        if after[:1] == b"!" and octets[start : start + 7].lower() == b"doctype":
+        if after == b"!" and octets[start : start + 7].lower() == b"doctype":
             return Event(Kind.DOCTYPE, at, past, *read_doctype(octets[start + 7 : end], end < past))
         return Event(Kind.COMMENT, at, past, _text(octets[start:end]), {}, False)
 
-    def _comment(self, at: int) -> Event:
+    def _true_comment(self, at: int) -> Event:
         octets, start = self._octets, at + 4
         if found := _EMPTY_COMMENT.match(octets, start):
             text = b""
@@ -203,10 +197,10 @@ class _Reader:
     def _is_foreign(self) -> bool:
         return bool(self._foreign) and self._foreign[-1] in _ISLANDS
 
-    def _turn(self, tag: Event) -> None:
-        """Goes into SVG or MathML, or out of it."""
-        opened, name = self._foreign, tag.text
-        if self._is_foreign() and _ENDING.fullmatch(name):
+    def _turn(self, tag: Event) -> bool:
+        """Goes into SVG or MathML, or out of it; returns whether it was there before."""
+        opened, name, was_foreign = self._foreign, tag.text, self._is_foreign()
+        if was_foreign and _ENDING.fullmatch(name):
             while self._is_foreign():
                 opened.pop()
         elif tag.kind is Kind.END:
@@ -214,9 +208,10 @@ class _Reader:
                 while opened.pop() != name:
                     pass
         elif tag.flag or len(opened) == MAX_DEPTH:
-            return
-        elif name in _ISLANDS or (self._is_foreign() and name in _ISLANDS[opened[-1]]):
+            pass
+        elif name in _ISLANDS or (was_foreign and name in _ISLANDS[opened[-1]]):
             opened.append(name)
+        return was_foreign
 
 
 def _find(octets: bytes, what: bytes, at: int) -> int:
@@ -227,19 +222,27 @@ def _find(octets: bytes, what: bytes, at: int) -> int:
 
 def _tag(found: re.Match[bytes]) -> Event:
     closing, name, said = found.groups()
+    start, end = found.span()
     if closing:
-        return Event(Kind.END, *found.span(), _text(name.lower()), {}, False)
-    attributes, end = dict[str, str](), 0
-    for each in _ATTRIBUTES.finditer(said):
-        attributes.setdefault(_text(each[1].lower()), _value(each[2] or each[3] or each[4] or b""))
-        end = each.end()
-    return Event(Kind.START, *found.span(), _text(name.lower()), attributes, said.endswith(b"/", end))
+        return Event(Kind.END, start, end, _name(name), {}, False)
+    attributes = dict[str, str]()
+    for its, *values in _ATTRIBUTES.findall(said) if said else ():
+        attributes.setdefault(_name(its), _value(values[0] or values[1] or values[2]))
+    return Event(
+        Kind.START, start, end, _name(name), attributes, said.endswith(b"/") and _ends_in_slash(said)
+    )
+
+
+def _ends_in_slash(attributes: bytes) -> bool:
+    """Whether a slash stands behind the last attribute."""
+    ends = [each.end() for each in _ATTRIBUTES.finditer(attributes)]
+    return attributes.endswith(b"/", *ends[-1:])
 
 
 def read_doctype(said: bytes, is_whole: bool) -> tuple[str, dict[str, str], bool]:
     """Returns a doctype's name and identifiers, and whether it asks for quirks."""
     octets, *more = re.split(rb"[%b]+" % _SPACE, said.lstrip(_SPACE), maxsplit=1)
-    name, rest, identifiers = _text(octets.lower()), b"".join(more), dict[str, str]()
+    name, rest, identifiers = _name(octets), b"".join(more), dict[str, str]()
     keyword, rest = rest[:6].lower(), rest[6:].lstrip(_SPACE)
     if keyword not in {b"public", b"system"}:
         return name, {}, not is_whole or not name or bool(keyword)
@@ -263,36 +266,17 @@ def _text(octets: bytes, content: Content = Content.RAWTEXT) -> str:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text and content not in {Content.DATA, Content.CDATA}:
         text = text.replace("\0", "\ufffd")
-    return (
-        _REFERENCE.sub(_resolve, text) if "&" in text and content in {Content.DATA, Content.RCDATA} else text
-    )
+    return resolve(text) if content in {Content.DATA, Content.RCDATA} else text
+
+
+def _name(octets: bytes) -> str:
+    return _short_name(octets) if len(octets) <= SHORT else _text(octets.lower())
+
+
+@lru_cache(maxsize=1 << 10)
+def _short_name(octets: bytes) -> str:
+    return _text(octets.lower())
 
 
 def _value(octets: bytes) -> str:
-    text = _text(octets)
-    return _REFERENCE.sub(_resolve_in_value, text) if "&" in text else text
-
-
-def _resolve(reference: re.Match[str], *, in_value: bool = False) -> str:
-    hexadecimal, decimal, name = reference.groups()
-    if not name:
-        return _character(hexadecimal or decimal, 16 if hexadecimal else 10)
-    for size in (len(name), *range(min(len(name) - 1, _LONGEST), 1, -1)):
-        if characters := html5.get(name[:size]):
-            after = name[size : size + 1] or reference.string[reference.end() : reference.end() + 1]
-            if in_value and name[size - 1] != ";" and (after == "=" or (after.isascii() and after.isalnum())):
-                break
-            return characters + name[size:]
-    return reference[0]
-
-
-_resolve_in_value = partial(_resolve, in_value=True)
-
-
-def _character(digits: str, base: int) -> str:
-    """Returns the character that has a number."""
-    digits = digits.lstrip("0")
-    code = int(digits, base) if 0 < len(digits) < 8 else 0
-    if code == 0 or code > sys.maxunicode or 0xD800 <= code < 0xE000:
-        return "\ufffd"
-    return _WINDOWS.get(code) or chr(code)
+    return resolve(_text(octets), in_value=True) if octets else ""

@@ -110,6 +110,7 @@ cdef class Lines:
 
     def __cinit__(self, bytes octets, object values, object rules):
         begin(&self.page, octets, DATA, b"")
+        self.page.sections = True
         self.room, self.values, self.rules, self.Line = Octets(), values, rules, rules.Line
         self.own, self.quoted, self.longest = values.own, values.quoted, len(values.quoted[0])
         self.marks_like, self.items, self.ended_by = bool(values.like), rules.ITEMS, rules.ENDED_BY

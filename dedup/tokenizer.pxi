@@ -62,6 +62,7 @@ cdef struct Markup:
     Span element  #: and the name of the element whose text it is
     uint8_t opened[64]  #: open elements of SVG and MathML, and the islands of HTML in them
     int depth  #: how many these are
+    bint sections  #: whether a CDATA section of HTML is as long as it is in XHTML
     # Of the event that was read last:
     int kind
     Span whole
@@ -292,10 +293,27 @@ cdef void read_comment(Markup* page) noexcept nogil:
         at += 7
     page.text.at = at
     page.text.end = <const unsigned char*> memchr(at, c">", end - at)
+    if page.sections and strncmp(<const char*> page.at, b"<![CDATA[", 9) == 0:
+        read_section(page)
+        return
     if page.text.end == NULL:
         page.text.end = end
     page.flag = page.kind == DOCTYPE and page.text.end < end
     page.at = page.whole.end = min(page.text.end + 1, end)
+
+
+cdef void read_section(Markup* page) noexcept nogil:
+    cdef const unsigned char* at = page.at
+    while True:
+        at = <const unsigned char*> memchr(at, c"]", page.end - at)
+        if at == NULL:
+            page.at = page.text.end = page.whole.end = page.end
+            return
+        if at[1] == c"]" and at[2] == c">":
+            page.text.end = at
+            page.at = page.whole.end = at + 3
+            return
+        at += 1
 
 
 cdef void read_true_comment(Markup* page) noexcept nogil:
@@ -460,7 +478,7 @@ cdef void begin(Markup* page, bytes octets, int content, bytes name) noexcept:
     page.element.end = page.element.at + len(name)
 
 
-def tokenize(bytes octets, int content, bytes name, object rules):
+def tokenize(bytes octets, int content, bytes name, bint sections, object rules):
     """What `dedup.page.tokenizer.tokenize` gives, as a list of the values of its events."""
     cdef const char* start = PyBytes_AS_STRING(octets)
     cdef Octets room = Octets()
@@ -469,6 +487,7 @@ def tokenize(bytes octets, int content, bytes name, object rules):
     cdef Markup page
     cdef int read = 1
     begin(&page, octets, content, name)
+    page.sections = sections
     try:
         while (read := read_event(&page)) > 0:
             where = kinds[page.kind], <const char*> page.whole.at - start, <const char*> page.whole.end - start

@@ -44,6 +44,7 @@ both = pytest.mark.parametrize("read", [in_python, compiled])
         ("<script>a &lt; b</script>c<pre> d <script> e</script>", ["|<script a & lt ; b c", "pre0|<pre   d   <script e"]),
         ("<p>?a=1&copy=2<a href='?a=1&copy=2'>", ["p0|<p ? a = 1 © = 2 <a  href= ? a = 1 & copy = 2 <>"]),
         ("<!DOCTYPE html><p>0123456789abcdef-=", ["|< ! DOCTYPE html >", "p0|<p 0123456789abcdef-="]),
+        ("<![CDATA[> <!-- x --> ]]>", ["|< ! [ CDATA [ > < ! - - x - - > ] ] >"]),
         ("<![CDATA[x]]><?y?>", ["|< ! [ CDATA [ x ] ] > < ? y ? >"]),
         ("<link rel='x canonical' href=/a><meta property=og:url content=/a><link rel=x>", ["|<link  rel= x <>"]),
         ("<div class='a b9'><div class=a></div></div><div class='a b9'>", ["div.ab00|<div  class= a b9 <>", "div.ab00/div.a0|<div  class= a <>", "div.ab01|<div  class= a b9 <>"]),

@@ -28,15 +28,19 @@ EXCEPTIONS = {"Script data state: lowercase endtags"}
 Tokenize = Callable[..., Iterator[Event]]
 
 
-def in_python(markup: bytes | str, content: Content = Content.DATA, name: str = "") -> Iterator[Event]:
+def in_python(
+    markup: bytes | str, content: Content = Content.DATA, name: str = "", *, sections: bool = False
+) -> Iterator[Event]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dedup.page.tokenizer, "fast", None)
-        return tokenize(markup, content, name)
+        return tokenize(markup, content, name, sections=sections)
 
 
-def compiled(markup: bytes | str, content: Content = Content.DATA, name: str = "") -> Iterator[Event]:
+def compiled(
+    markup: bytes | str, content: Content = Content.DATA, name: str = "", *, sections: bool = False
+) -> Iterator[Event]:
     pytest.importorskip("dedup.fast")
-    return tokenize(markup, content, name)
+    return tokenize(markup, content, name, sections=sections)
 
 
 both = pytest.mark.parametrize("tokenize", [in_python, compiled])
@@ -119,6 +123,12 @@ def test_events_stand_one_after_another(tokenize: Tokenize) -> None:
         octets[one.end : other.start] for one, other in zip(events, [*events[1:], events[-1]], strict=True)
     )
     assert left == b"</><![CDATA[]]>"
+
+
+@both
+def test_a_section_of_html_may_be_as_long_as_in_xhtml(tokenize: Tokenize) -> None:
+    events = tokenize("<![CDATA[a > <!-- b --> ]]>c<![CDATA[>]", sections=True)
+    assert [said(event) for event in events] == ["![CDATA[a > <!-- b --> ", "c", "![CDATA[>]"]
 
 
 @both
@@ -206,9 +216,10 @@ BEGINNINGS = st.sampled_from(
 
 
 @steady(20)
-@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), BEGINNINGS)
-def test_markup_is_read_alike(markup: str, beginning: tuple[Content, str]) -> None:
-    assert list(in_python(markup, *beginning)) == list(compiled(markup, *beginning))
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), BEGINNINGS, st.booleans())
+def test_markup_is_read_alike(markup: str, beginning: tuple[Content, str], sections: bool) -> None:
+    read = (tokenize(markup, *beginning, sections=sections) for tokenize in (in_python, compiled))
+    assert list(next(read)) == list(next(read))
 
 
 def pages() -> Iterator[str]:

@@ -97,20 +97,25 @@ _CUT_COMMENT = re.compile(rb"(?:--!|--?)\Z")
 _IN_SCRIPT = re.compile(rb"<!(?=--)|-->|</?script(?=[%b/>])" % _SPACE, re.IGNORECASE)
 
 
-def tokenize(markup: bytes | str, content: Content = Content.DATA, name: str = "") -> Iterator[Event]:
+def tokenize(
+    markup: bytes | str, content: Content = Content.DATA, name: str = "", *, sections: bool = False
+) -> Iterator[Event]:
     """Gives the events of a page, in order.  O(octets).
 
     Octets are UTF-8.  ``markup`` begins in ``content``, in an element called ``name`` if it is the text of one.
+    With ``sections``, a CDATA section of HTML, which is a comment, is as long as it is in XHTML, where it is text.
     """
     octets = markup if isinstance(markup, bytes) else markup.encode("utf-8", "surrogatepass")
     if fast:
-        return map(Event._make, fast.tokenize(octets, content, name.encode(), sys.modules[__name__]))
-    return _Reader(octets).read(content, name.encode())
+        return map(
+            Event._make, fast.tokenize(octets, content, name.encode(), sections, sys.modules[__name__])
+        )
+    return _Reader(octets, sections).read(content, name.encode())
 
 
 class _Reader:
-    def __init__(self, octets: bytes) -> None:
-        self._octets = octets
+    def __init__(self, octets: bytes, sections: bool) -> None:
+        self._octets, self._sections = octets, sections
         self._foreign = list[str]()  # open elements of SVG and MathML, and the islands of HTML in them
 
     def read(self, content: Content, name: bytes) -> Iterator[Event]:
@@ -178,8 +183,9 @@ class _Reader:
             return self._true_comment(at)
         after = octets[at + 1 : at + 2]
         start = at + (1 if after == b"?" else 2)
-        end = _find(octets, b">", start)
-        past = min(end + 1, len(octets))
+        closing = b"]]>" if self._sections and octets.startswith(b"<![CDATA[", at) else b">"
+        end = _find(octets, closing, start)
+        past = min(end + len(closing), len(octets))
         if after == b"!" and octets[start : start + 7].lower() == b"doctype":
             return Event(Kind.DOCTYPE, at, past, *read_doctype(octets[start + 7 : end], end < past))
         return Event(Kind.COMMENT, at, past, _text(octets[start:end]), {}, False)

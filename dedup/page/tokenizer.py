@@ -18,7 +18,6 @@ import re
 import sys
 from collections.abc import Iterator
 from enum import IntEnum
-from functools import lru_cache
 from typing import NamedTuple
 
 from dedup.compiled import fast
@@ -76,16 +75,19 @@ _ENDING = re.compile(
 )
 #: Elements of SVG and MathML within each other that are told; those that are nested more deeply are not.
 MAX_DEPTH = 64
-#: Octets of the longest names that are remembered.
-SHORT = 32
 
 _SPACE = b"\t\n\f\r "
-#: A tag, whose quotes are closed, and its attributes.  No group is within what gives nothing back: re has its faults there.
-_TAG = re.compile(
-    rb"""<(/?)([A-Za-z][^_/>]*+)((?:[_/]++|(?:=[^_/>=]*+|[^_/>=]++)"""
-    rb"""(?:[_]*+=[_]*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|(?:[^_>"'][^_>]*+)?+))?+)*+)>""".replace(
-        b"_", _SPACE
-    )
+#: What is between the name of a tag and its end.  No group is within what gives nothing back: re has its faults there.
+_INSIDE = (
+    rb"""(?:[_/]++|(?:=[^_/>=]*+|[^_/>=]++)"""
+    rb"""(?:[_]*+=[_]*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|(?:[^_>"'][^_>]*+)?+))?+)*+"""
+).replace(b"_", _SPACE)
+_TAG = re.compile(rb"<(/?)([A-Za-z][^%b/>]*+)(%b)>" % (_SPACE, _INSIDE))
+#: Texts of HTML, and tags after which there is HTML again.
+_PLAIN = re.compile(
+    rb"(?:[^<]++|</?(?!(?:%b)[%b/>])[a-z][^%b/>]*+%b>)*+"
+    % ("|".join([*CONTENTS, *_ISLANDS]).encode(), _SPACE, _SPACE, _INSIDE),
+    re.IGNORECASE,
 )
 _ATTRIBUTES = re.compile(
     rb"""(=[^_/>=]*|[^_/>=]+)(?:[_]*=[_]*(?:"([^"]*)"|'([^']*)'|([^_>]*)))?""".replace(b"_", _SPACE)
@@ -113,14 +115,29 @@ def tokenize(
     return _Reader(octets, sections).read(content, name.encode())
 
 
+def comments(octets: bytes) -> Iterator[tuple[int, int]]:
+    """Gives the octets from and to before which comments stand, but for those that are none in XHTML."""
+    for event in _Reader(octets, sections=True).read(Content.DATA, b"", skips=True):
+        if event.kind is Kind.COMMENT and octets.startswith(b"<!--", event.start):
+            yield event.start, event.end
+
+
 class _Reader:
     def __init__(self, octets: bytes, sections: bool) -> None:
         self._octets, self._sections = octets, sections
         self._foreign = list[str]()  # open elements of SVG and MathML, and the islands of HTML in them
 
-    def read(self, content: Content, name: bytes) -> Iterator[Event]:
+    def read(self, content: Content, name: bytes, *, skips: bool = False) -> Iterator[Event]:
+        """Gives events; it ``skips`` most texts and tags, as fast as can be."""
         octets, at = self._octets, 0
         while at < len(octets):
+            if (
+                skips
+                and content is Content.DATA
+                and not self._foreign
+                and (plain := _PLAIN.match(octets, at))
+            ):
+                at = plain.end()
             end = self._end_of_text(at, content, name)
             if at < end:
                 yield Event(Kind.TEXT, at, end, _text(octets[at:end], content), {}, False)
@@ -276,11 +293,6 @@ def _text(octets: bytes, content: Content = Content.RAWTEXT) -> str:
 
 
 def _name(octets: bytes) -> str:
-    return _short_name(octets) if len(octets) <= SHORT else _text(octets.lower())
-
-
-@lru_cache(maxsize=1 << 10)
-def _short_name(octets: bytes) -> str:
     return _text(octets.lower())
 
 

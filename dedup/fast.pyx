@@ -918,7 +918,7 @@ def without_comments(bytes markup):
     cdef Octets out = Octets()
     cdef Markup page
     cdef int read = 1
-    out.ask(len(markup))
+    out.ask(len(markup) + 1)
     begin(&page, markup, DATA, b"")
     page.sections = True
     with nogil:

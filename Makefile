@@ -80,7 +80,7 @@ docs: $(VENV)/docs
 	@echo "docs/_build/index.html: open it in a browser"
 
 # Each stamp is an installation that is up to date with these.
-BUILT := pyproject.toml setup.py dedup/fast.pyx
+BUILT := pyproject.toml setup.py dedup/fast.pyx dedup/tokenizer.pxi dedup/lines.pxi
 
 $(VENV)/crawl: $(BUILT)
 	@echo "Installing Shingleback, Scrapy and what they need into $(VENV): a minute or two, this once"

@@ -16,6 +16,7 @@ readme = re.sub(r"(\]\()(?!\w+:|#)", rf"\1{source}/blob/HEAD/", readme)
 fast = Extension(
     "dedup.fast",
     ["dedup/fast.pyx"],  # setuptools has Cython compile it, and puts it into the sdist
+    depends=["dedup/tokenizer.pxi", "dedup/lines.pxi"],
     include_dirs=lxml.get_include(),
     extra_compile_args=[] if sys.platform == "win32" else ["-O3"],
     optional=True,  # without a compiler the package is built without it

@@ -20,6 +20,7 @@ from typing import TypeVar
 from parsel import Selector
 from scrapy.http import HtmlResponse
 
+from dedup.filter.noise.lines import lines_of
 from dedup.fingerprint.detector import Detector
 from dedup.page import limits, urls, words
 from tests.support.pages.prose import Prose
@@ -28,6 +29,8 @@ _T = TypeVar("_T")
 SEED = 7
 #: The steps of a page; Scrapy takes the first two anyway, or its spiders do.
 SHARED, OWN = ("decode", "parse"), ("read", "fingerprint")
+#: The last is that of a page that is compared with its like, line by line.
+STEPS = (*SHARED, *OWN, "lines")
 Page = tuple[str, bytes]
 
 
@@ -76,13 +79,14 @@ def take(pages: list[Page], detector: Detector) -> list[dict[str, int]]:
 
 
 def take_one(url: str, body: bytes, detector: Detector) -> dict[str, int]:
-    spent = dict.fromkeys(SHARED + OWN, 0)
+    spent = dict.fromkeys(STEPS, 0)
     text = clocked(spent, "decode", lambda: HtmlResponse(url, body=body).text)
     if limits.unreadable(text) is not None:
         return spent
     root = clocked(spent, "parse", lambda: Selector(text=text, type="html").root)
     page = clocked(spent, "read", lambda: detector.read(text, url, lambda _: root))
     clocked(spent, "fingerprint", lambda: detector.fingerprint_page(page))
+    clocked(spent, "lines", lambda: lines_of(text, url))
     return spent
 
 
@@ -102,7 +106,7 @@ def main() -> None:
     arguments = parser.parse_args()
     sites = {folder.resolve().name: list(site(folder, arguments.pages)) for folder in arguments.folders}
     sites["shop"] = list(shop(arguments.pages))
-    print(f"{'':14}{'':9}{'kB':>5}" + "".join(f"{step:>13}" for step in SHARED + OWN) + f"{'filter':>18}")
+    print(f"{'':14}{'':9}{'kB':>5}" + "".join(f"{step:>13}" for step in STEPS) + f"{'filter':>18}")
     for name, pages in sites.items():
         size = sum(len(body) for _, body in pages) / len(pages) / 1000
         rounds: dict[str, list[list[dict[str, int]]]] = {"crawl": [], "warm": []}
@@ -116,7 +120,7 @@ def main() -> None:
         for way, taken in rounds.items():
             spent = {
                 step: sum(min(one[step] for one in page) for page in zip(*taken, strict=True))
-                for step in SHARED + OWN
+                for step in STEPS
             }
             each = {step: spent[step] / len(pages) / 1000 for step in spent}
             whole = sum(each[step] for step in OWN)

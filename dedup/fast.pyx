@@ -15,8 +15,8 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, qsort
-from libc.string cimport memchr, memcpy, memset, strcmp, strlen, strncmp, strstr
+from libc.stdlib cimport calloc, free, qsort, realloc
+from libc.string cimport memchr, memcmp, memcpy, memset, strcmp, strlen, strncmp, strstr
 from lxml.includes cimport etreepublic as cetree
 from lxml.includes.etreepublic cimport _Element, import_lxml__etree
 from lxml.includes.tree cimport const_xmlChar, xmlAttr, xmlNode
@@ -27,8 +27,12 @@ cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
     int Py_UNICODE_ISALNUM(uint32_t code)
+    int Py_UNICODE_ISSPACE(uint32_t code)
+    bint PyUnicode_IS_ASCII(object text)
     int PyUnicode_KIND(object text)
     const void* PyUnicode_DATA(object text)
+    uint32_t PyUnicode_READ(int kind, const void* data, Py_ssize_t at)
+    object PyUnicode_Substring(object text, Py_ssize_t start, Py_ssize_t end)
 
 cdef extern from "libxml/tree.h":
     int XML_ELEMENT_NODE
@@ -36,7 +40,7 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 19
+VERSION = 20
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
@@ -904,97 +908,30 @@ def without_each(bytes octets, set gone):
     return PyBytes_FromStringAndSize(<char*> out.data, max(0, out.size - 1))
 
 
-#: Elements in which nothing is a comment.
-cdef const char* RAW[9]
-RAW[:] = [
-    b"script", b"style", b"textarea", b"title", b"xmp", b"iframe", b"noembed", b"noframes", b"plaintext"
-]
-
-
-cdef const char* after_name(const char* at, const char* name) noexcept:
-    """Where an element's name ends that is written here, in any case; NULL if another is."""
-    while name[0] and (at[0] | 32) == name[0]:
-        at, name = at + 1, name + 1
-    return NULL if name[0] or (<unsigned char> at[0] < 128 and FOLD[<unsigned char> at[0]]) else at
-
-
-cdef const char* after_raw(const char* at, const char* end, const char* name) noexcept:
-    """Where the end tag of such an element, or the page, ends."""
-    cdef const char* after
-    while True:
-        at = <const char*> memchr(at, c"<", end - at)
-        if at == NULL:
-            return end
-        at += 1
-        after = after_name(at + 1, name) if at[0] == c"/" else NULL
-        if after != NULL:
-            return after
-
-
-cdef const char* after_tag(const char* at, const char* end) noexcept:
-    """Where a tag ends, or else the last of its values that does."""
-    cdef const char* close
-    while at < end and at[0] != c">":
-        if at[0] == c'"' or at[0] == c"'":
-            close = <const char*> memchr(at + 1, at[0], end - at - 1)
-            if close == NULL:
-                return at
-            at = close
-        at += 1
-    return at
-
-
-cdef const char* after_close(const char* at, const char* end, char one, bint may_shout) noexcept:
-    """Where a comment or a section ends, by two such signs and a bracket."""
-    cdef const char* start = at
-    cdef const char* close
-    while True:
-        close = at = <const char*> memchr(at, c">", end - at)
-        if at == NULL:
-            return end
-        at += 1
-        if may_shout and close > start and close[-1] == c"!":
-            close -= 1
-        if close - start >= 2 and close[-1] == one and close[-2] == one:
-            return at
+include "tokenizer.pxi"
+include "lines.pxi"
 
 
 def without_comments(bytes markup):
     """What `dedup.page.comments.without_comments` gives."""
-    cdef const char* at = PyBytes_AS_STRING(markup)
-    cdef const char* end = at + len(markup)
-    cdef const char* left = at  # what is not copied yet
-    cdef const char* after
+    cdef const unsigned char* left = <const unsigned char*> PyBytes_AS_STRING(markup)  # what is not copied yet
     cdef Octets out = Octets()
-    cdef int number
+    cdef Markup page
+    cdef int read = 1
     out.ask(len(markup) + 1)
-    while at < end:
-        at = <const char*> memchr(at, c"<", end - at)
-        if at == NULL:
-            break
-        if strncmp(at, b"<!--", 4) == 0:
-            out.add(left, at - left)
-            at += 4
-            if at[0] == c">":
-                at += 1
-            elif at[0] == c"-" and at[1] == c">":
-                at += 2
-            else:
-                at = after_close(at, end, c"-", True)
-            left = at
-            continue
-        at += 1
-        if strncmp(at, b"![CDATA[", 8) == 0:
-            at = after_close(at + 8, end, c"]", False)
-        elif c"a" <= (at[0] | 32) <= c"z":
-            for number in range(9):
-                after = after_name(at, RAW[number])
-                if after != NULL:
-                    at = after_raw(after, end, RAW[number])
-                    break
-            else:
-                at = after_tag(at, end)
-    out.add(left, end - left)
+    begin(&page, markup, DATA, b"")
+    page.sections = True
+    with nogil:
+        while read > 0:
+            read = read_event(&page)
+            if read > 0 and page.kind == COMMENT and strncmp(<const char*> page.whole.at, b"<!--", 4) == 0:
+                memcpy(out.data + out.size, left, page.whole.at - left)
+                out.size += page.whole.at - left
+                left = page.whole.end
+        free(page.attributes)
+    if read < 0:
+        raise MemoryError
+    out.add(left, page.end - left)
     return PyBytes_FromStringAndSize(<char*> out.data, out.size)
 
 

@@ -419,6 +419,11 @@ def test_comments_are_left_out_alike(markup: str) -> None:
         assert fast == comments.without_comments(octets)
 
 
+def test_nothing_has_no_comments() -> None:
+    assert compiled.fast is not None
+    assert compiled.fast.without_comments(b"") == b""
+
+
 # --- What a page has of its own -----------------------------------------------------------------------
 
 

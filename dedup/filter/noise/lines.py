@@ -12,14 +12,15 @@ ul.menu0/li ul.menu/li <li <a  href= @ <> 10 Mb </a
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from html import unescape
+from types import SimpleNamespace
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-from dedup.page.comments import without_comments
-from dedup.page.flat import INLINE
+from dedup.compiled import fast
+from dedup.page.flat import CODE, INLINE
+from dedup.page.tokenizer import Kind, tokenize
 from dedup.page.urls import ORIGIN
 
 #: Elements that have no end.
@@ -53,18 +54,11 @@ _ITEMS = frozenset(["li", "tr", "td", "th", "dt", "dd", "option"])
 MAX_DEPTH = 64
 #: Characters by which a block is called.
 MAX_NAME = 32
-_PIECES = re.compile(
-    r"<(script|style)\b((?>[^>\"']+|\"[^\"]*\"|'[^']*')*)>(.*?)(?:</\1\s*>|\Z)"
-    r"|<(/?)([a-z][^\s/>]*)((?>[^>\"']+|\"[^\"]*\"|'[^']*')*)>?|([^<]+|<)",
-    re.DOTALL | re.IGNORECASE,
-)
-_ATTRIBUTES = re.compile(r"([^\s=/\"'>]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+)))?")
 #: What may be an id is one token, whatever signs are in it.
 _TOKENS = re.compile(r"[A-Za-z0-9_+=-]{16,}|\w+|[^\w\s]")
 _ALL = re.compile(r"\w+|\s|[^\w\s]")
 _DIGITS = re.compile(r"\d+")
-#: Says only by which address a page should be known.
-_ADDRESS = re.compile(r"\s(?:rel\s*=\s*[\"']?canonical|property\s*=\s*[\"']?og:url)\b", re.IGNORECASE)
+_IN_LINES = INLINE | {"br"}
 #: Stands for the page's own address; for one that differs from it in numbers alone, with how many follow.
 SELF, LIKE = "@", "<@"
 
@@ -89,8 +83,33 @@ def lines_of(markup: str, url: str, *, marks_like: bool = False) -> list[Line]:
 
     If it ``marks_like``, links to addresses that differ from this one in numbers alone are `LIKE` and the numbers.
     """
-    octets = without_comments(markup.encode("utf-8", "surrogatepass"))
-    return [*_Reader(url, marks_like=marks_like).read(octets.decode("utf-8", "surrogatepass"))]
+    octets, values = markup.encode("utf-8", "surrogatepass"), _Values(url, marks_like=marks_like)
+    if fast:
+        lines: list[Line] = fast.lines(octets, values, _RULES)
+        return lines
+    return [*_Reader(values).read(octets)]
+
+
+class _Values:
+    """Values of attributes -> tokens, of which the page's own address is one, however it is spelled."""
+
+    def __init__(self, url: str, *, marks_like: bool) -> None:
+        self._own, self._name, self.quoted = _spellings(url)
+        self.own = self._own | {self._name} - {""}  #: what may be the page's address
+        self.like = {_DIGITS.sub("0", own) for own in self.own if marks_like and _DIGITS.search(own)}
+
+    def tokens(self, value: str, name: str) -> list[str]:
+        """Returns the tokens of the value of an attribute; the last part of an address is one in a link alone."""
+        address, _, fragment = value.partition("#")
+        if address and (address in self._own or (address == self._name and name == "href")):
+            return [SELF, *_tokens(fragment)]
+        if self.like and _DIGITS.sub("0", value) in self.like:
+            numbers = numbers_in(value)
+            return [f"{LIKE}{len(numbers)}", *numbers]
+        if len(value) > len(self.quoted[0]):
+            for own in self.quoted:
+                value = _with_self(value, own)
+        return _tokens(value)
 
 
 class _Block(NamedTuple):
@@ -103,29 +122,32 @@ class _Block(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, url: str, *, marks_like: bool) -> None:
-        self._own, self._name, self._quoted = _spellings(url)
-        spelled = {*self._own, self._name} if marks_like else set[str]()
-        self._like = {_DIGITS.sub("0", own) for own in spelled if _DIGITS.search(own)}
+    def __init__(self, values: _Values) -> None:
+        self._values = values
         self._open: list[_Block] = []
         self._beside = Counter[str]()  # blocks at the top, by name and class
         self._path = self._place = ""
         self._pre = 0  # how many of them keep their spaces
         self._line: list[str] = []
 
-    def read(self, markup: str) -> Iterator[Line]:
-        for script, its, program, slash, name, attributes, text in _PIECES.findall(markup):
-            if text:
-                self._line += _tokens(text) if not self._pre else _ALL.findall(unescape(text))
-            elif script:
-                self._line += (f"<{script.lower()}", *self._attributes(its), *_tokens(program))
-            elif (tag := name.lower()) in INLINE or tag == "br":
-                self._line += (f"</{tag}",) if slash else (f"<{tag}", *self._attributes(attributes))
-            elif tag in {"link", "meta"} and _ADDRESS.search(attributes):
-                continue
-            else:
+    def read(self, octets: bytes) -> Iterator[Line]:
+        tag = ""
+        for kind, start, end, text, attributes, _ in tokenize(octets, sections=True):
+            if kind is Kind.TEXT:
+                self._line += _tokens(text) if not self._pre or tag in CODE else _ALL.findall(text)
+            elif kind is Kind.DOCTYPE or kind is Kind.COMMENT:
+                if not octets.startswith(b"<!--", start):  # some are text in XHTML
+                    self._line += _tokens(octets[start:end].decode("utf-8", "surrogatepass"))
+            elif (tag := text) in CODE:
+                self._line += self._tag(tag, attributes) if kind is Kind.START else ()
+            elif tag in _IN_LINES:
+                self._line += (f"</{tag}",) if kind is Kind.END else self._tag(tag, attributes)
+            elif not says_address(tag, attributes):
                 yield from self._end_line()
-                self._turn(tag, slash, attributes)
+                if kind is Kind.START:
+                    self._begin(tag, attributes)
+                else:
+                    self._end(tag)
                 if tag in _VOID:
                     yield from self._end_line()
         yield from self._end_line()
@@ -135,21 +157,14 @@ class _Reader:
             yield Line(self._path, tuple(self._line), self._place)
             self._line = []
 
-    def _turn(self, tag: str, slash: str, attributes: str) -> None:
-        """Opens a block, or closes one."""
+    def _begin(self, tag: str, attributes: dict[str, str]) -> None:
         opened = self._open
-        if slash:
-            at = next((at for at in range(len(opened) - 1, -1, -1) if opened[at].tag == tag), None)
-            if at is not None:
-                self._close(at)
-            return
         while opened and tag in _ENDED_BY.get(opened[-1].tag, ()):
             self._close(len(opened) - 1)
-        own = self._attributes(attributes)
-        self._line = [f"<{tag}", *own]
+        self._line = self._tag(tag, attributes)
         if tag not in _VOID and len(opened) < MAX_DEPTH:
             self._pre += tag == "pre"
-            name, beside = _named(tag, _class_in(own)), opened[-1].beside if opened else self._beside
+            name, beside = _named(tag, _class_in(self._line)), opened[-1].beside if opened else self._beside
             number = "" if tag in _ITEMS else beside[name]
             beside[name] += 1
             self._path, self._place = (
@@ -158,28 +173,28 @@ class _Reader:
             )
             opened.append(_Block(tag, self._path, self._place, Counter()))
 
+    def _end(self, tag: str) -> None:
+        at = next((at for at in range(len(self._open) - 1, -1, -1) if self._open[at].tag == tag), None)
+        if at is not None:
+            self._close(at)
+
     def _close(self, at: int) -> None:
         self._pre -= sum(block.tag == "pre" for block in self._open[at:])
         del self._open[at:]
         self._path, self._place = self._open[-1][1:3] if self._open else ("", "")
 
-    def _attributes(self, text: str) -> list[str]:
-        found = list[str]()
-        for name, *values in _ATTRIBUTES.findall(text) if text and not text.isspace() else ():
-            value = unescape(next(filter(None, values), ""))
-            found.append(f" {name.lower()}=")
-            address, _, fragment = value.partition("#")
-            if address and (address in self._own or (address == self._name and found[-1] == " href=")):
-                found += SELF, *_tokens(fragment)
-            elif self._like and _DIGITS.sub("0", value) in self._like:
-                numbers = numbers_in(value)
-                found += f"{LIKE}{len(numbers)}", *numbers
-            else:
-                if len(value) > len(self._quoted[0]):
-                    for own in self._quoted:
-                        value = _with_self(value, own)
-                found += _tokens(value)
-        return [*found, "<>"] if found else found
+    def _tag(self, tag: str, attributes: dict[str, str]) -> list[str]:
+        found = [f"<{tag}"]
+        for name, value in attributes.items():
+            found += (f" {name}=", *self._values.tokens(value, name))
+        return [*found, "<>"] if attributes else found
+
+
+def says_address(tag: str, attributes: Mapping[str, str]) -> bool:
+    """Whether an element says only by which address a page should be known."""
+    if tag == "link":
+        return "canonical" in attributes.get("rel", "").lower().split()
+    return tag == "meta" and attributes.get("property", "").strip().lower() == "og:url"
 
 
 @lru_cache(maxsize=1 << 12)
@@ -198,7 +213,7 @@ def _class_in(attributes: Sequence[str]) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    return _TOKENS.findall(unescape(text) if "&" in text else text)
+    return _TOKENS.findall(text)
 
 
 def numbers_in(url: str) -> list[str]:
@@ -226,3 +241,17 @@ def _spellings(url: str) -> tuple[frozenset[str], str, tuple[str, ...]]:
     name = parts.path.rpartition("/")[2]
     own = {url, f"//{parts.netloc}{parts.path}{query}", f"{parts.path}{query}", query}
     return frozenset(own - {"", "/"}), f"{name}{query}", (url, quote(url, ""), quote(url))
+
+
+#: What the compiled reader asks Python for.
+_RULES = SimpleNamespace(
+    CODE=CODE,
+    ENDED_BY=_ENDED_BY,
+    IN_LINES=_IN_LINES,
+    ITEMS=_ITEMS,
+    MAX_DEPTH=MAX_DEPTH,
+    VOID=_VOID,
+    Line=Line,
+    named=_named,
+    says_address=says_address,
+)

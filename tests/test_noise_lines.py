@@ -1,0 +1,129 @@
+"""A page's lines hold all that anybody could see of it, and are the same in Python as compiled."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dedup.filter.noise.lines
+import dedup.page.tokenizer
+from dedup.filter.noise.lines import Line, lines_of
+from tests.support.pages.oracle import steady
+from tests.test_html import growth, trick
+from tests.test_tokenizer import PIECES, pages
+
+URL = "http://e.org/view/a.html?id=7"
+Read = Callable[..., list[Line]]
+
+
+def in_python(markup: str, url: str = URL, *, marks_like: bool = False) -> list[Line]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dedup.filter.noise.lines, "fast", None)
+        patch.setattr(dedup.page.tokenizer, "fast", None)
+        return lines_of(markup, url, marks_like=marks_like)
+
+
+def compiled(markup: str, url: str = URL, *, marks_like: bool = False) -> list[Line]:
+    pytest.importorskip("dedup.fast")
+    return lines_of(markup, url, marks_like=marks_like)
+
+
+both = pytest.mark.parametrize("read", [in_python, compiled])
+
+
+@both
+@pytest.mark.parametrize(
+    ("markup", "lines"),
+    [
+        ("<p>a<!-- b --><p>c", ["p0|<p a", "p1|<p c"]),
+        ("<p title=it's>a<p title='>'>b", ["p0|<p  title= it ' s <> a", "p1|<p  title= > <> b"]),
+        ("<p>a<b title='c", ["p0|<p a"]),  # a tag that never ends is not there
+        ("<p a=1 A=2>", ["p0|<p  a= 1 <>"]),
+        ("<textarea><p>&lt;</textarea>", ["|<textarea < p > < </textarea"]),
+        ("<script>a &lt; b</script>c<pre> d <script> e</script>", ["|<script a & lt ; b c", "pre0|<pre   d   <script e"]),
+        ("<p>?a=1&copy=2<a href='?a=1&copy=2'>", ["p0|<p ? a = 1 © = 2 <a  href= ? a = 1 & copy = 2 <>"]),
+        ("<!DOCTYPE html><p>0123456789abcdef-=", ["|< ! DOCTYPE html >", "p0|<p 0123456789abcdef-="]),
+        ("<![CDATA[> <!-- x --> ]]>", ["|< ! [ CDATA [ > < ! - - x - - > ] ] >"]),
+        ("<![CDATA[x]]><?y?>", ["|< ! [ CDATA [ x ] ] > < ? y ? >"]),
+        ("<link rel='x canonical' href=/a><meta property=og:url content=/a><link rel=x>", ["|<link  rel= x <>"]),
+        ("<div class='a b9'><div class=a></div></div><div class='a b9'>", ["div.ab00|<div  class= a b9 <>", "div.ab00/div.a0|<div  class= a <>", "div.ab01|<div  class= a b9 <>"]),
+        ("<a href=a.html?id=7#x1>é漢 a\u0301", ["|<a  href= @ x1 <> é漢 a \u0301"]),
+        ("<a href=http://e.org/view/a.html?id=7&b=1>", ["|<a  href= @ & b = 1 <>"]),
+    ],
+)  # fmt: skip
+def test_lines_hold_what_can_be_seen(read: Read, markup: str, lines: list[str]) -> None:
+    assert [f"{line.place}|{' '.join(line.tokens)}" for line in read(markup)] == lines
+
+
+@both
+def test_links_to_addresses_that_differ_in_numbers_are_marked(read: Read) -> None:
+    (line,) = read("<a href=/view/a.html?id=٨ title=7>", marks_like=True)
+    assert line.tokens == ("<a", " href=", "<@1", "٨", " title=", "7", "<>")
+
+
+MARKUP = [
+    *PIECES,
+    *(
+        "<li>",
+        "<ul class=b1>",
+        "<ul class='b 1'>",
+        "</ul>",
+        "<pre>",
+        "</pre>",
+        "<td>",
+        "<tr>",
+        "<br>",
+        "<hr>",
+        "<b>",
+        "</b>",
+    ),
+    *(
+        "<meta property=og:url>",
+        "<link rel=canonical ",
+        "word ",
+        "0123456789abcdef",
+        "٣",
+        "\x1c",
+        "\xa0",
+        "x=1-",
+    ),
+    *(
+        f"<a href='{URL}'>",
+        f"<a href='{URL}&amp;b#c'>",
+        "<a href='?id=7#d'>",
+        "<a href='#d'>",
+        "<a href='a.html?id=8'>",
+    ),
+]
+
+
+@steady(20)
+@given(st.lists(st.sampled_from(MARKUP), max_size=30).map("".join), st.booleans())
+def test_lines_are_found_alike(markup: str, marks_like: bool) -> None:
+    found = [[tuple(line) for line in read(markup, marks_like=marks_like)] for read in (in_python, compiled)]
+    assert found[0] == found[1]
+
+
+def test_lines_of_sites_are_found_alike() -> None:
+    for page in pages():
+        assert [tuple(line) for line in in_python(page)] == [tuple(line) for line in compiled(page)]
+
+
+@both
+@pytest.mark.parametrize(
+    ("size", "make"),
+    [
+        trick("blocks", 3_000, lambda n: "<div class=a>x" * n),
+        trick("items", 3_000, lambda n: "<li>x" * n),
+        trick("stray end tags", 5_000, lambda n: "<div>" * 90 + "</p>" * n),
+        trick("attributes", 5_000, lambda n: "<p" + "".join(f" a{i}" for i in range(n)) + ">"),
+        trick("signs", 50_000, lambda n: "<p>" + "-" * n),
+        trick("signs that are no id", 5_000, lambda n: "<p>" + "-==+-=+-==+-.=" * n),
+        trick("texts between tags in a line", 5_000, lambda n: "<p>" + "x<b>" * n),
+    ],
+)
+def test_time_grows_in_proportion_to_a_page_full_of(
+    read: Read, size: int, make: Callable[[int], str]
+) -> None:
+    assert growth(read, make, size) < 10

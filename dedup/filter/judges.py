@@ -126,7 +126,7 @@ async def _index(bench: Bench, case: Case) -> Verdict:
     verdict = await bench.claim(case)
     if verdict.status == "same" and simhash is not None:
         bench.watch.met_again(visit.page_id, simhash)
-    elif verdict.status == "duplicate" and one_address(visit.url) == one_address(verdict.of or ""):
+    elif case.page.markup and verdict.of and one_address(visit.url) == one_address(verdict.of):
         await bench.probe.meet(verdict.of_id, case.page)
     spend(bench.stats, "claim", time.perf_counter() - began)
     if not bench.crawl.is_closing():

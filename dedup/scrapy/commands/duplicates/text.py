@@ -58,7 +58,7 @@ def as_csv(record: Record) -> str:
     r"""Returns a record as a row under `CSV_HEADING`.  No spreadsheet takes a cell for a formula (OWASP, CSV injection).
 
     >>> print(as_csv({"url": "=1+1", "duplicate_of": "a,b", "distance": 0}))
-    ,'=1+1,"a,b",0,,,,,,,,,,,,,,,,,,
+    ,'=1+1,"a,b",0,,,,,,,,,,,,,,,,,,,
     """
     row = io.StringIO()
     csv.writer(row, lineterminator="").writerow([_cell(record.get(name)) for name in FIELDS])

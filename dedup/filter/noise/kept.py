@@ -104,7 +104,7 @@ class KeptPages:
             oldest = next(iter(self._held))
             self._drop(oldest)
             if (known := self._pages.get(oldest)) is not None:
-                known.markup = ""
+                known.markup, known.own = "", None
                 known.forget()
 
     def _drop(self, page_id: str) -> None:

@@ -13,7 +13,7 @@ anyway, as a copy under another session, teaches without a request.
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -48,6 +48,8 @@ logger = logging.getLogger(__name__)
 SECTION = 8
 #: How often one page is fetched again: an advert may be the same twice.
 TURNS = 3
+#: Kinds of which it is held what their pages say, in a quarter of a megabyte each.
+MAX_LOOKED = 200
 #: Pages of a host that were fetched again without any gap, before no others are.
 QUIET = 5
 #: How the kept page that another one copies is filed, the verdict on its copies, what it has shown, and the rule.
@@ -80,6 +82,7 @@ class Probe:
         self._kept = KeptPages()
         self._kinds = Latest[str, Kind](MAX_KINDS)
         self._usual = Latest[str, Kind](MAX_KINDS)  # by folder, that of which most pages were fetched again
+        self._looked = OrderedDict[int, Kind]()  # of which it is held what their pages say
         self._addresses = Addresses()
         self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched again without any gap, by host
         #: Who is told of two answers to one request: the URL, and both.
@@ -331,10 +334,20 @@ class Probe:
                 if self._may_ask(here):
                     await self._ask(visit, here, here)
 
+    def _hold(self, kind: Kind) -> None:
+        """Lets go of what the kinds say that were looked at longest ago: it can be looked at anew."""
+        self._looked.pop(id(kind), None)
+        while len(self._looked) >= MAX_LOOKED:
+            _, other = self._looked.popitem(last=False)
+            other.sample.clear()
+            other.by.clear()
+        self._looked[id(kind)] = kind
+
     async def _look_anew(self, kind: Kind) -> None:
         """Looks again what is left of the last kept pages of a kind, if it has shown more gaps since."""
         if kind.version == kind.gaps.version and 2 * len(kind.sample) >= min(SAMPLE, len(kind.recent)):
             return
+        self._hold(kind)
         kind.version, recent = kind.gaps.version, [*kind.recent]
         kind.by.clear()
         kind.sample.clear()

@@ -11,21 +11,21 @@ Something that is the pages' own has to be left without noise: two walls are no 
 anyway, as a copy under another session, teaches without a request.
 """
 
-import asyncio
 import logging
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dedup.filter.noise.addresses import Addresses, Unique, unique_of
-from dedup.filter.noise.again import MAX_HOSTS, Again
+from dedup.filter.noise.addresses import Addresses
+from dedup.filter.noise.again import Again
 from dedup.filter.noise.answers import said_in
-from dedup.filter.noise.gaps import SEVERAL, Gaps, Seen, digest_of, least_of, left_of
+from dedup.filter.noise.gaps import Seen, digest_of, least_of, left_of
 from dedup.filter.noise.kept import KeptPages, Shown, share_name
-from dedup.filter.noise.kinds import MAX_KINDS, SAMPLE, Kind, folder_of, has_own, kind_of
+from dedup.filter.noise.kinds import Kind, has_own
+from dedup.filter.noise.known import Known
 from dedup.filter.noise.likeness import Likeness, still_kept
-from dedup.filter.noise.lines import Line, lines_of
+from dedup.filter.noise.lines import Line
 from dedup.filter.noise.manners import Manners
 from dedup.filter.noise.reasons import FAILED, GONE, NOISE, OTHER, STAYED, UNASKED, told
 from dedup.filter.stats import Stats, count
@@ -36,10 +36,8 @@ from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
 from dedup.index.entry import scope_mask, storable_url
 from dedup.index.verdict import Near
-from dedup.latest import Latest
 from dedup.page.html import Page
 from dedup.page.siblings import one_address
-from dedup.page.urls import host
 from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
@@ -48,10 +46,6 @@ logger = logging.getLogger(__name__)
 SECTION = 8
 #: How often one page is fetched again: an advert may be the same twice.
 TURNS = 3
-#: Kinds of which it is held what their pages say, in a quarter of a megabyte each.
-MAX_LOOKED = 200
-#: Pages of a host that were fetched again without any gap, before no others are.
-QUIET = 5
 #: How the kept page that another one copies is filed, the verdict on its copies, what it has shown, and the rule.
 _Copied = tuple[Entry, Verdict, Shown, str]
 
@@ -80,13 +74,9 @@ class Probe:
         self.asking = Again(crawl, stats, fetches=fetches)
         self._manners = Manners(index, crawl)
         self._kept = KeptPages()
-        self._kinds = Latest[str, Kind](MAX_KINDS)
-        self._usual = Latest[str, Kind](MAX_KINDS)  # by folder, that of which most pages were fetched again
-        self._looked = OrderedDict[int, Kind]()  # of which it is held what their pages say
+        self._known = Known(index, self._kept, self._likeness)
         self._addresses = Addresses()
-        self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched again without any gap, by host
-        #: Who is told of two answers to one request: the URL, and both.
-        self.heard: list[Callable[[str, Page, Page], None]] = []
+        self.heard = self._known.heard
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
         """Returns the verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone.
@@ -141,11 +131,11 @@ class Probe:
 
     async def _candidates(self, here: Shown, near: Near | None) -> list[Shown]:
         """Returns kept pages that may differ from this one in noise alone."""
-        found, own = dict[str, Shown](), self._kind(here.url)
-        for kind in {id(kind): kind for kind in (own, self._usual.get(folder_of(here.url), own))}.values():
+        found = dict[str, Shown]()
+        for kind in self._known.of_both(here.url, here.url):
             if not kind.asked:
                 continue
-            await self._look_anew(kind)
+            await self._known.look_anew(kind)
             for lines in filter(None, (here.read(), here.read_nameless())):
                 page_id = kind.by.get(digest_of(least_of(lines, kind.gaps)))
                 if page_id is not None and (kept := self._kept.get(page_id)) is not None:
@@ -162,26 +152,17 @@ class Probe:
 
     async def _mean_one(self, visit: Visit, here: Shown, kept: Shown) -> bool:
         """Returns whether the addresses of two pages mean one, as was seen on others, and the kept one has this one's unique content."""
-        kind = self._kind(here.url)
-        if self._kind(kept.url) is kind or not kept.markup or not share_name(kept.url, here.url):
+        kind = self._known.kind(here.url)
+        if self._known.kind(kept.url) is kind or not kept.markup or not share_name(kept.url, here.url):
             return False
-        its, own = [await self._unique(page) for page in (kept, here)]
+        its, own = [await self._known.unique(page) for page in (kept, here)]
         if not own.is_on(its) and own.words and not kind.asked and self._may_ask(here):
             await self._ask(visit, here, here)  # what tells them apart may be noise of its kind
-            own = await self._unique(here)
+            own = await self._known.unique(here)
         is_known = self._addresses.may_mean_one(kept.url, here.url)
         if own.is_on(its) or (kind.asked and its.words and not its.is_on(own)):
             self._addresses.note(kept.url, here.url, is_equal=own.is_on(its))
         return own.is_on(its) and is_known and own.targets <= its.targets
-
-    async def _unique(self, page: Shown) -> Unique:
-        """Returns the unique content of a page; nothing as long as it is not known what pages like it have in common."""
-        kind = self._kind(page.url)
-        await self._look_anew(kind)
-        if len(kind.sample) < SEVERAL:
-            kind = self._usual.get(folder_of(page.url), kind)
-        lines = least_of(self._kept.read(page), kind.gaps) if len(kind.sample) >= SEVERAL else []
-        return unique_of(lines, kind)
 
     async def _content(self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None) -> str:
         """Returns why what differs between two pages is no noise, once enough answers are there to tell; "" if it is."""
@@ -212,9 +193,7 @@ class Probe:
         """Returns the same, given the lines of both."""
         if a == b:
             return NOISE
-        of_kept, of_here = self._kind(kept.url), self._kind(here.url)
-        kinds = [of_kept, of_here, *(self._usual.get(folder_of(page.url), of_kept) for page in (kept, here))]
-        kinds = sorted({id(kind): kind for kind in kinds}.values(), key=lambda kind: -kind.asked)
+        kinds = self._known.of_both(kept.url, here.url)
         kind = kinds[0]
         gaps = [kind.gaps for kind in kinds]
         least = least_of(b, *gaps)
@@ -233,7 +212,9 @@ class Probe:
         if its != rest:
             if not is_near(here, kept, evidence):
                 return OTHER
-            if kept.asked or not (self._may_learn(kept.url, of_kept) and are_like(a, b)):
+            if kept.asked or not (
+                self._known.may_learn(kept.url, self._known.kind(kept.url)) and are_like(a, b)
+            ):
                 return told(
                     its, rest, "stayed when it was fetched again" if kept.asked else "were not seen to change"
                 )
@@ -261,10 +242,6 @@ class Probe:
     def _may_ask(self, page: Shown) -> bool:
         return page.asked < TURNS and self.asking.may_fetch() and self.asking.may_ask(page.url)
 
-    def _may_learn(self, url: str, kind: Kind) -> bool:
-        """Returns whether pages of a kind may have gaps that are not known."""
-        return not kind.is_known and (bool(kind.gaps) or self._quiet.get(host(url), 0) < QUIET)
-
     async def _ask(self, visit: Visit, page: Shown, kept: Shown) -> bool:
         """Fetches a page once more, and learns of its gaps; false if it can't be, or shows something else.
 
@@ -288,34 +265,10 @@ class Probe:
             page.asked -= 1  # it is the first of its answers
             self._kept.add(page)
             return bool(page.markup)
-        if not await self._learn(page, kept.address, answer):
+        if not await self._known.learn(page, kept.address, answer):
             count(self._stats, "probe/failed")
             page.asked = TURNS
             return False
-        return True
-
-    async def _learn(self, page: Shown, address: str, answer: Page) -> bool:
-        """Takes what differs between a page and another answer for gaps, if that still shows the page."""
-        kind, name = self._kind(page.url), host(page.url)
-        await self._look_anew(kind)
-        before = self._index.detector.read(page.markup, page.url)
-        a, b = self._kept.read(page), lines_of(answer.markup, page.url)
-        there = {*b}
-        is_one = self._likeness.are_of_one(before, answer, page.url)
-        if not is_one and not has_own([line for line in a if line in there], kind):
-            return False
-        version = kind.gaps.version
-        page.own = page.own or Gaps()
-        page.own.learn(address, a, b)
-        kind.gaps.learn(address, a, b)
-        kind.asked += 1
-        folder = folder_of(page.url)
-        if kind.asked >= self._usual.get(folder, kind).asked:
-            self._usual[folder] = kind
-        kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
-        self._quiet[name] = 0 if kind.gaps else self._quiet.get(name, 0) + 1
-        for hear in self.heard:
-            hear(page.url, before, answer)
         return True
 
     def _distrust(self, kind: Kind) -> None:
@@ -327,37 +280,12 @@ class Probe:
 
     async def _learn_of_section(self, visit: Visit, here: Shown) -> None:
         """Fetches a page at hand once more if it is one of many, and the gaps of its kind are not known."""
-        kind = self._kind(here.url)
+        kind = self._known.kind(here.url)
         is_one_of_many = kind.kept + 1 >= SECTION * (1 + kind.asked) and (not kind.asked or bool(kind.gaps))
-        if is_one_of_many and self._may_learn(here.url, kind) and self._may_ask(here):
+        if is_one_of_many and self._known.may_learn(here.url, kind) and self._may_ask(here):
             async with self.asking.turn(here.url):
                 if self._may_ask(here):
                     await self._ask(visit, here, here)
-
-    def _hold(self, kind: Kind) -> None:
-        """Lets go of what the kinds say that were looked at longest ago: it can be looked at anew."""
-        self._looked.pop(id(kind), None)
-        while len(self._looked) >= MAX_LOOKED:
-            _, other = self._looked.popitem(last=False)
-            other.sample.clear()
-            other.by.clear()
-        self._looked[id(kind)] = kind
-
-    async def _look_anew(self, kind: Kind) -> None:
-        """Looks again what is left of the last kept pages of a kind, if it has shown more gaps since."""
-        if kind.version == kind.gaps.version and 2 * len(kind.sample) >= min(SAMPLE, len(kind.recent)):
-            return
-        self._hold(kind)
-        kind.version, recent = kind.gaps.version, [*kind.recent]
-        kind.by.clear()
-        kind.sample.clear()
-        for shown in kind.gaps.coming.values():
-            shown.stands.clear()
-        for page_id in recent:
-            kept = self._kept.get(page_id)
-            if kept is not None and kept.markup:
-                self._note(kind, kept)
-                await asyncio.sleep(0)  # others have their turn
 
     async def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
         """Notes a page that is kept, or one that is met again."""
@@ -370,28 +298,25 @@ class Probe:
         if not here.markup:
             return
         self._manners.note(visit)
-        kind = self._kind(here.url)
+        kind = self._known.kind(here.url)
         kind.kept += 1
         kind.recent[here.page_id] = None
         if kind.asked and kind.version == kind.gaps.version:
-            self._note(kind, here)
+            self._known.note(kind, here)
         self._kept.add(here)
-
-    def _note(self, kind: Kind, page: Shown) -> None:
-        kind.note(page.page_id, self._kept.read(page), page.read_nameless())
 
     async def meet(self, page_id: str | None, page: Page) -> None:
         """Learns, without a request, what changes on a kept page that is met again, as under another session."""
         known = self._kept.get(page_id or "")
         if known is None or known.markup in {"", page.markup} or not page.markup:
             return
-        if self._may_learn(known.url, self._kind(known.url)):
-            await self._learn(known, known.address, page)
+        if self._known.may_learn(known.url, self._known.kind(known.url)):
+            await self._known.learn(known, known.address, page)
 
     def may_learn(self, url: str) -> bool:
         """Returns whether pages like this one are fetched again, since their noise is not known, and their host may have some."""
         may_fetch = self.asking.may_fetch(max(1, self._manners.hosts)) and self.asking.may_ask(url)
-        return may_fetch and self._may_learn(url, self._kind(url))
+        return may_fetch and self._known.may_learn(url, self._known.kind(url))
 
     async def learn(self, url: str, origin: Any, is_same: Callable[[Page], bool]) -> None:
         """Fetches a page twice more, if it `may_learn` from that.
@@ -406,7 +331,7 @@ class Probe:
                 if answers:
                     first, second = answers
                     page = Shown(url, url, one_address(url), 0, 0, 0, first.markup)
-                    await self._learn(page, page.address, second)
+                    await self._known.learn(page, page.address, second)
         except Exception as error:  # noqa: BLE001 (as in `check`)
             logger.debug("No noise is known of %s: %s", inert(url), error)
             count(self._stats, "probe/failed")
@@ -423,7 +348,7 @@ class Probe:
 
     def _noise(self, here: Shown, of: Shown) -> str:
         """Returns the words of a page that are noise."""
-        left = least_of(here.read(), self._kind(here.url).gaps)
+        left = least_of(here.read(), self._known.kind(here.url).gaps)
         stay = Counter(
             token for line in left_of(left, Seen(of.address, 0), here.own) for token in said_in(line.tokens)
         )
@@ -434,12 +359,6 @@ class Probe:
             else:
                 gone.append(token)
         return " ".join(gone)
-
-    def _kind(self, url: str) -> Kind:
-        name = kind_of(url)
-        if (kind := self._kinds.get(name)) is None:
-            kind = self._kinds[name] = Kind()
-        return kind
 
 
 def is_near(here: Shown, kept: Shown, evidence: Evidence | None) -> bool:

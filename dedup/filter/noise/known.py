@@ -1,0 +1,117 @@
+"""What is known of the kinds of page of one crawl: their gaps, what they have in common, and which of them are like each other."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+
+from dedup.filter.noise.addresses import Unique, unique_of
+from dedup.filter.noise.again import MAX_HOSTS
+from dedup.filter.noise.gaps import SEVERAL, Gaps, least_of
+from dedup.filter.noise.kept import KeptPages, Shown
+from dedup.filter.noise.kinds import MAX_KINDS, SAMPLE, Kind, folder_of, has_own, kind_of
+from dedup.filter.noise.likeness import Likeness
+from dedup.filter.noise.lines import lines_of
+from dedup.index import Index
+from dedup.latest import Latest
+from dedup.page.html import Page
+from dedup.page.urls import host
+
+#: Kinds of which it is held what their pages say, in a quarter of a megabyte each.
+MAX_LOOKED = 200
+#: Pages of a host that were fetched again without any gap, before no others are.
+QUIET = 5
+
+
+class Known:
+    """The kinds of page of one crawl."""
+
+    def __init__(self, index: Index, kept: KeptPages, likeness: Likeness) -> None:
+        self._detector = index.detector
+        self._kept = kept
+        self._likeness = likeness
+        self._kinds = Latest[str, Kind](MAX_KINDS)
+        self._usual = Latest[str, Kind](MAX_KINDS)  # by folder, that of which most pages were fetched again
+        self._looked = OrderedDict[int, Kind]()  # of which it is held what their pages say
+        self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched again without any gap, by host
+        #: Who is told of two answers to one request: the URL, and both.
+        self.heard: list[Callable[[str, Page, Page], None]] = []
+
+    def usual(self, url: str) -> Kind:
+        """Returns the kind of a folder's pages of which most is known; that of this page if none is."""
+        return self._usual.get(folder_of(url)) or self.kind(url)
+
+    def of_both(self, url: str, other: str) -> list[Kind]:
+        """Returns the kinds of two pages, and those that are usual beside them, the one of which most is known first."""
+        kinds = (self.kind(url), self.kind(other), self.usual(url), self.usual(other))
+        return sorted({id(kind): kind for kind in kinds}.values(), key=lambda kind: -kind.asked)
+
+    async def unique(self, page: Shown) -> Unique:
+        """Returns the unique content of a page; nothing as long as it is not known what pages like it have in common."""
+        kind = self.kind(page.url)
+        await self.look_anew(kind)
+        if len(kind.sample) < SEVERAL:
+            kind = self.usual(page.url)
+        lines = least_of(self._kept.read(page), kind.gaps) if len(kind.sample) >= SEVERAL else []
+        return unique_of(lines, kind)
+
+    def may_learn(self, url: str, kind: Kind) -> bool:
+        """Returns whether pages of a kind may have gaps that are not known."""
+        return not kind.is_known and (bool(kind.gaps) or self._quiet.get(host(url), 0) < QUIET)
+
+    async def learn(self, page: Shown, address: str, answer: Page) -> bool:
+        """Takes what differs between a page and another answer for gaps, if that still shows the page."""
+        kind, name = self.kind(page.url), host(page.url)
+        await self.look_anew(kind)
+        before = self._detector.read(page.markup, page.url)
+        a, b = self._kept.read(page), lines_of(answer.markup, page.url)
+        there = {*b}
+        is_one = self._likeness.are_of_one(before, answer, page.url)
+        if not is_one and not has_own([line for line in a if line in there], kind):
+            return False
+        version = kind.gaps.version
+        page.own = page.own or Gaps()
+        page.own.learn(address, a, b)
+        kind.gaps.learn(address, a, b)
+        kind.asked += 1
+        folder = folder_of(page.url)
+        if kind.asked >= self._usual.get(folder, kind).asked:
+            self._usual[folder] = kind
+        kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
+        self._quiet[name] = 0 if kind.gaps else self._quiet.get(name, 0) + 1
+        for hear in self.heard:
+            hear(page.url, before, answer)
+        return True
+
+    def _hold(self, kind: Kind) -> None:
+        """Lets go of what the kinds say that were looked at longest ago: it can be looked at anew."""
+        self._looked.pop(id(kind), None)
+        while len(self._looked) >= MAX_LOOKED:
+            _, other = self._looked.popitem(last=False)
+            other.sample.clear()
+            other.by.clear()
+        self._looked[id(kind)] = kind
+
+    async def look_anew(self, kind: Kind) -> None:
+        """Looks again what is left of the last kept pages of a kind, if it has shown more gaps since."""
+        if kind.version == kind.gaps.version and 2 * len(kind.sample) >= min(SAMPLE, len(kind.recent)):
+            return
+        self._hold(kind)
+        kind.version, recent = kind.gaps.version, [*kind.recent]
+        kind.by.clear()
+        kind.sample.clear()
+        for shown in kind.gaps.coming.values():
+            shown.stands.clear()
+        for page_id in recent:
+            kept = self._kept.get(page_id)
+            if kept is not None and kept.markup:
+                self.note(kind, kept)
+                await asyncio.sleep(0)  # others have their turn
+
+    def note(self, kind: Kind, page: Shown) -> None:
+        kind.note(page.page_id, self._kept.read(page), page.read_nameless())
+
+    def kind(self, url: str) -> Kind:
+        name = kind_of(url)
+        if (kind := self._kinds.get(name)) is None:
+            kind = self._kinds[name] = Kind()
+        return kind

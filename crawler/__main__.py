@@ -36,10 +36,7 @@ def main(url: str) -> int:
         settings.set("FEEDS", {str(items): {"format": "jsonlines"}}, priority="cmdline")
         wanted = stack.enter_context(ExitStatus())
         process = crawler_process(settings)
-        for told_here in (
-            "scrapy",
-            LOGGER,
-        ):  # its settings and stats fill a screen, and the summary is printed
+        for told_here in ("scrapy", LOGGER):  # settings and stats fill a screen, and the summary is printed
             logging.getLogger(told_here).setLevel(logging.WARNING)
         crawler = process.create_crawler(SiteSpider)
         process.crawl(crawler, start=url)

@@ -48,7 +48,6 @@ class ParkedLog(DropLog):
             "depth": depth,
             **doubt._asdict(),
         }
-        record["rate"] = round(doubt.rate, 4)
         return self._write(record)
 
     def fetched(self, url: str) -> None:

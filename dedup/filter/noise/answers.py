@@ -8,7 +8,7 @@ from dedup.filter.noise.lines import Line
 from dedup.page.ids import is_opaque
 from dedup.texts.differences import MAX_CELLS, edits
 
-#: Tokens that are between two differences, or else these are one: words of an advert agree by chance.
+#: Words and numbers that are between two differences, or else these are one: words of an advert agree by chance.
 BETWEEN = 4
 #: Lines of one path, times their tokens, that are compared to see which has become which: half a second.
 MAX_STEPS = 1_000_000
@@ -66,7 +66,7 @@ def differences(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int,
             i, k = i - 1, k - 1
         while j < len(a) and m < len(b) and a[j] == b[m] and _is_in_number(a, j):
             j, m = j + 1, m + 1
-        if found and found[-1][1] + BETWEEN > i:
+        if found and sum(token not in _SIGNS for token in a[found[-1][1] : i]) < BETWEEN:
             i, k = found.pop()[::2]
         found.append((i, j, k, m))
     return found

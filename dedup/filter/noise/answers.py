@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from dedup.filter.noise.lines import Line
 from dedup.page.ids import is_opaque
 from dedup.texts.differences import MAX_CELLS, edits
 
-#: Words and numbers that are between two differences, or else these are one: words of an advert agree by chance.
+#: Tokens that are between two differences, or else these are one: words of an advert agree by chance.  A sign counts with the
+#: word before it; in a row of signs each counts.
 BETWEEN = 4
 #: Lines of one path, times their tokens, that are compared to see which has become which: half a second.
 MAX_STEPS = 1_000_000
@@ -56,6 +58,10 @@ def differences(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int,
 
     >>> differences("Seen 1 , 234 times by you and other 3".split(), "Seen 1 , 240 times by you and other 4".split())
     [(1, 4, 1, 4), (9, 10, 9, 10)]
+    >>> differences("tar , rope , tea , oil".split(), "oil , rope , tea , tar".split())
+    [(0, 7, 0, 7)]
+    >>> differences("17 - - - - - 2".split(), "18 - - - - - 3".split())
+    [(0, 1, 0, 1), (6, 7, 6, 7)]
     """
     found = list[tuple[int, int, int, int]]()
     shift = 0
@@ -66,10 +72,14 @@ def differences(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int,
             i, k = i - 1, k - 1
         while j < len(a) and m < len(b) and a[j] == b[m] and _is_in_number(a, j):
             j, m = j + 1, m + 1
-        if found and sum(token not in _SIGNS for token in a[found[-1][1] : i]) < BETWEEN:
+        if found and _count_between(a[found[-1][1] : i]) < BETWEEN:
             i, k = found.pop()[::2]
         found.append((i, j, k, m))
     return found
+
+
+def _count_between(tokens: Sequence[str]) -> int:
+    return sum(token not in _SIGNS or before in _SIGNS for before, token in pairwise(("", *tokens)))
 
 
 def said_in(tokens: Sequence[str]) -> Iterator[str]:

@@ -129,7 +129,7 @@ def most_copies(crawlers: int) -> int:
     """How many copies crawls may keep, of 52.
 
     Until eight pages of a host are known to a crawler, only equal pages are dropped: those among the eight may be copies, above
-    all of the article that has twenty under session ids, and as many that are not counted.  And the first copies in each two of
+    all of the article that has twenty under session ids, and as many that are under way then.  And the first copies in each two of
     the three folders are kept: those of articles, of the mirror and for print.
     """
     return crawlers * 2 * KNOWN + 3 * COPIES
@@ -295,6 +295,9 @@ def test_two_crawlers_on_one_index_keep_every_content(
     for number in range(rounds):
         site, log = StartsBothAtOnce(), tmp_path / f"{number}.jsonl"
         settings = {"DEDUP_INDEX": f"unix://{redis_socket}", "DEDUP_NAMESPACE": uuid4().hex, "DEDUP_LOG": log}
+        settings |= {
+            "CONCURRENT_REQUESTS": KNOWN
+        }  # else more copies may be under way than `most_copies` counts
         with serve(site) as url:
             both = [Process(url, tmp_path / f"{number}-{name}", **settings) for name in "ab"]
             a, b = (process.done() for process in both)

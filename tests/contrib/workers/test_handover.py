@@ -62,6 +62,11 @@ class Worker:
             self.queue.append(number)
 
 
+def names_of(kind: str, shards: int) -> list[str]:
+    """What each of so many workers is told to crawl."""
+    return [f"auto/{shards}"] * shards if kind == "auto" else [f"{n + 1}/{shards}" for n in range(shards)]
+
+
 @pytest.mark.parametrize("kind", ["fixed", "auto"])
 @pytest.mark.parametrize("deaths", [0, 3])
 def test_a_crawl_has_ended_when_every_link_was_crawled_and_not_before(
@@ -70,9 +75,7 @@ def test_a_crawl_has_ended_when_every_link_was_crawled_and_not_before(
     async def trial(seed: int) -> int:
         rng, namespace = random.Random(seed), uuid4().hex
         shards = rng.randint(1, 4)
-        names = (
-            [f"auto/{shards}"] * shards if kind == "auto" else [f"{n + 1}/{shards}" for n in range(shards)]
-        )
+        names = names_of(kind, shards)
         workers = [Worker(server.address, namespace, name) for name in names]
         crawled: Counter[int] = Counter()
         left = deaths
@@ -168,9 +171,7 @@ def test_whoever_takes_the_place_of_one_that_died_crawls_what_that_had_not_noted
     async def trial(seed: int) -> int:
         rng, namespace = random.Random(seed), uuid4().hex
         shards = rng.randint(1, 4)
-        names = (
-            [f"auto/{shards}"] * shards if kind == "auto" else [f"{n + 1}/{shards}" for n in range(shards)]
-        )
+        names = names_of(kind, shards)
         workers = [Noting(server.address, namespace, name) for name in names]
         crawled: Counter[int] = Counter()
         left, unsaid = 3, 0

@@ -1,7 +1,8 @@
 """Imports what the commands of Scrapy need, for processes that are forked: as much as can be imported before a crawl.
 
 Nothing of it reads the environment, begins a thread or installs a reactor.  What is not installed is left out.  Which commands
-and versions the installed packages have is looked up once.
+and versions the installed packages have is looked up once.  A crawl takes a busy machine for no outage of Redis: it gives up as
+late as a test does.
 """
 
 import warnings
@@ -9,6 +10,8 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module, metadata
 from pkgutil import iter_modules
+
+from tests.support.waiting import LIMIT
 
 #: Packages, with all that is in them.
 PACKAGES = (
@@ -85,6 +88,9 @@ with warnings.catch_warnings():
     for name in MODULES:
         with suppress(ImportError):
             import_module(name)
+
+redis = import_module("dedup.index.redis.client")
+redis.TIMEOUT = redis.DEADLINE = LIMIT
 
 cmdline = import_module("scrapy.cmdline")
 cmdline.entry_points = cache(cmdline.entry_points)

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from scrapy.cmdline import execute
 
 from dedup.contrib.workers import shards
+from dedup.index.redis import client
 from tests.support import ROOT
 from tests.support.processes import Forked
 from tests.support.redis import Server
@@ -128,6 +129,7 @@ def serve(site: Hosts) -> Iterator[Hosts]:
 def _work(arguments: list[str], lease: float) -> None:
     os.chdir(ROOT)
     shards.LEASE, shards.BEAT = lease, 0.1
+    client.TIMEOUT = client.DEADLINE = lease  # who hears nothing of Redis for longer has lost it
     execute(["scrapy", *arguments])
 
 

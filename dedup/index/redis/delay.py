@@ -7,7 +7,8 @@ from uuid import uuid4
 
 from dedup.errors import DedupError
 from dedup.index.batching import end
-from dedup.index.redis.client import DEADLINE, Server, deadline
+from dedup.index.redis import client
+from dedup.index.redis.client import Server, deadline
 
 #: Seconds for which a host waits for a worker that died with its lease.
 HOLD = 20.0
@@ -63,7 +64,7 @@ class Delay:
     async def _ask(self, host: str, name: str) -> int:
         key = _key(host)
         with self._server.errors():
-            async with deadline(DEADLINE):
+            async with deadline(client.DEADLINE):
                 hold = self._ms + round(HOLD * 1000)
                 if await self._server.client.set(key, name, nx=True, px=hold):
                     return 0
@@ -78,7 +79,7 @@ class Delay:
 
     async def _last(self, host: str, name: str, ms: int) -> None:
         with self._server.errors():
-            async with deadline(DEADLINE):
+            async with deadline(client.DEADLINE):
                 await self._keep(keys=[_key(host)], args=[name, ms])
 
     async def close(self) -> None:

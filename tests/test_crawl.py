@@ -404,6 +404,15 @@ def test_the_module_crawls_the_demo_site_and_says_what_came_of_it(tmp_path: Path
     assert "Traceback" not in done.stderr
 
 
+def test_the_demo_keeps_as_many_pages_as_the_readme_says(tmp_path: Path) -> None:
+    said = re.search(r"some copies: (\d+) to (\d+) pages", (ROOT / "README.md").read_text())
+    assert said
+    with serve(Site()) as url:  # one at a time, they come in the same order each time
+        crawl = Process(url, tmp_path, DEDUP_INDEX=f"file:{tmp_path / 'index'}", CONCURRENT_REQUESTS=1).done()
+    assert int(said[1]) <= len(crawl.items) <= int(said[2])
+    assert_every_content_is_kept(Site(), crawl.kept)
+
+
 def test_the_module_works_in_any_folder(tmp_path: Path) -> None:
     text = "<p>" + " ".join(f"word{number}" for number in range(200))
     text = "<a href=/copy>copy</a>" + text  # of a host of two pages, only equal ones are dropped

@@ -47,9 +47,9 @@ DEDUP_NAMESPACE = None
 # 'auto/N' (any that is free).
 DEDUP_SHARD = None
 # What a worker crawls that takes the shard of one that has died, or was stopped: all of it anew ("all"), or
-# only what was not done ("rest"). The second is for items that are written for good when their pipelines are
-# done with them.
-DEDUP_HEIR = "all"
+# only what was not done ("rest"). By default the second where items are seen to be written at once: feeds of
+# lines in files, no pipeline, no JOBDIR.
+DEDUP_HEIR = None
 # Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such as PDFs
 # and images, which are duplicates only if they are equal.
 DEDUP_TYPES = "html"

@@ -39,10 +39,10 @@ class CrawlSettings(Group):
         Text("'I/N' (shard I of N, from 1/N to N/N; N up to 100) or 'auto/N' (any that is free)"),
         "Of a crawl by N workers, this one crawls the hosts of its shard, and hands links to others over through the "
         "index's Redis. By default it crawls all.")
-    heir: str = setting("all", Choice(("all", "rest")),
+    heir: str | None = setting(None, Choice(("all", "rest")),
         'What a worker crawls that takes the shard of one that has died, or was stopped: all of it anew ("all"), or '
-        'only what was not done ("rest"). The second is for items that are written for good when their pipelines are '
-        'done with them.')
+        'only what was not done ("rest"). By default the second where items are seen to be written at once: feeds of '
+        'lines in files, no pipeline, no JOBDIR.')
     types: Types = setting("html", Choice(get_args(Types)),
         'Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such '
         "as PDFs and images, which are duplicates only if they are equal.")

@@ -1,5 +1,6 @@
 """The feeds of a worker whose pages are not fetched again when it has died: what was exported has to be in their files."""
 
+from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy.crawler import Crawler
@@ -8,11 +9,13 @@ from scrapy.settings import BaseSettings
 
 from dedup.errors import SettingsError
 
+#: Formats in which an item is a line.
+LINES = {"jsonlines", "jsonl", "jl", "csv"}
+
 
 def check_feeds(settings: BaseSettings) -> None:
     """Refuses feeds that a worker which is killed would not leave, or the next would spoil.  Raises `SettingsError`."""
-    feeds = settings.getdict("FEEDS") or {each: {} for each in [settings.get("FEED_URI")] if each}
-    for uri, options in feeds.items():
+    for uri, options in _feeds(settings).items():
         scheme = urlsplit(str(uri)).scheme
         if scheme == "stdout":
             continue
@@ -25,6 +28,22 @@ def check_feeds(settings: BaseSettings) -> None:
         else:
             continue
         raise SettingsError(name="heir", value="rest", others={"FEEDS": str(uri)}, why=why)
+
+
+def are_on_disk(settings: BaseSettings) -> bool:
+    """Returns whether items are seen to be in files, whole, when a worker is killed: in lines, and by no pipeline of the user."""
+    feeds = _feeds(settings)
+    if not feeds or settings.getdict("ITEM_PIPELINES"):
+        return False
+    try:
+        check_feeds(settings)
+    except SettingsError:
+        return False
+    return all(options.get("format") in LINES and uri != "stdout:" for uri, options in feeds.items())
+
+
+def _feeds(settings: BaseSettings) -> dict[str, dict[str, Any]]:
+    return settings.getdict("FEEDS") or {each: {} for each in [settings.get("FEED_URI")] if each}
 
 
 def flush_feeds(crawler: Crawler) -> None:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from scrapy.settings import BaseSettings
 
+from dedup.contrib.workers.feeds import are_on_disk
 from dedup.contrib.workers.partition import Shard
 from dedup.errors import SettingsError
 from dedup.scrapy.settings import namespace_of, read_setting, shared_address, spelled
@@ -33,7 +34,8 @@ def shard_options(settings: BaseSettings, spider: str = "") -> Options | None:
                 name="shard", value=str(shard), others={"JOBDIR": settings["JOBDIR"]}, why=why
             )
         key: str = read_setting(settings, "hash_key")
-        leaves_rest = read_setting(settings, "heir") == "rest"
+        heir = read_setting(settings, "heir")
+        leaves_rest = heir == "rest" or (heir is None and not settings.get("JOBDIR") and are_on_disk(settings))
         if leaves_rest and settings.get("JOBDIR"):
             why = "but what is left is in Redis then, and a JOBDIR would hold it, too; leave one of them out"
             raise SettingsError(name="heir", value="rest", others={"JOBDIR": settings["JOBDIR"]}, why=why)

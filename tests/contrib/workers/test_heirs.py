@@ -3,9 +3,12 @@
 import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
+from scrapy.settings import Settings
 
+from dedup.contrib.workers.options import shard_options
 from dedup.index.lifecycle import run_of_crawl
 from tests.support import slow
 from tests.support.redis import Server, running_server
@@ -210,6 +213,29 @@ def test_while_redis_is_away_notes_wait(tmp_path: Path) -> None:
         heir = start(site, tmp_path, server, "2/2")
         assert [other.wait(LIMIT), heir.wait(LIMIT)] == [0, 0]
     assert set(kept(tmp_path)) == set(range(site.contents))
+
+
+@pytest.mark.parametrize(
+    ("settings", "rest"),
+    [
+        ({"FEEDS": {"pages-%(time)s.jsonl": {"format": "jsonlines"}}}, True),
+        ({"FEEDS": {"pages-%(time)s.csv": {"format": "csv"}}}, True),
+        ({"FEEDS": {"pages-%(time)s.json": {"format": "json"}}}, False),  # a file without an end
+        ({"FEEDS": {"pages.jsonl": {"format": "jsonlines"}}}, False),
+        ({"FEEDS": {"s3://bucket/pages-%(time)s.jsonl": {"format": "jsonlines"}}}, False),
+        ({"FEEDS": {"stdout:": {"format": "jsonlines"}}}, False),
+        ({"FEEDS": {"pages-%(time)s.jsonl": {"format": "jsonlines"}}, "JOBDIR": "job"}, False),
+        ({"FEEDS": {"pages-%(time)s.jsonl": {"format": "jsonlines"}}, "ITEM_PIPELINES": {"a.B": 1}}, False),
+        ({"FEEDS": {"pages-%(time)s.jsonl": {"format": "jsonlines"}}, "DEDUP_HEIR": "all"}, False),
+        ({}, False),
+        ({"DEDUP_HEIR": "rest"}, True),
+    ],
+)
+def test_the_rest_is_the_default_where_items_are_seen_on_disk(settings: dict[str, Any], rest: bool) -> None:
+    shared = {"DEDUP_SHARD": "1/2", "DEDUP_INDEX": "redis://localhost"}
+    options = shard_options(Settings(shared | settings))
+    assert options is not None
+    assert options.leaves_rest == rest
 
 
 def test_a_jobdir_beside_what_is_noted_is_refused_before_anything_is_fetched(

@@ -148,6 +148,7 @@ class Files:
             "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
             "DEDUP_LOG": folder / f"drops-{number}.jsonl",
             "DEDUP_EXPECTED_PAGES": 1000,
+            "DEDUP_HEIR": "all",
             "DEDUP_CHROME": False,
             "DEDUP_KEEP_START": False,
             "LOG_FILE": self.log,
@@ -156,7 +157,7 @@ class Files:
         if shard:
             self.command += ["-a", f"shard={shard}"]
         for name, value in values.items():
-            self.command += ["-s", f"{name}={value}"]
+            self.command += ["-s", f"{name}={value}"] if value is not None else []
 
     def stats(self) -> Counter[str]:
         """The whole numbers among its stats."""

@@ -1,5 +1,6 @@
 """The feeds of a worker whose pages are not fetched again when it has died: what was exported has to be in their files."""
 
+import os
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,7 +32,7 @@ def check_feeds(settings: BaseSettings) -> None:
 
 
 def are_on_disk(settings: BaseSettings) -> bool:
-    """Returns whether items are seen to be in files, whole, when a worker is killed: in lines, and by no pipeline of the user."""
+    """Returns whether items are seen to be in one file each feed, whole, when a worker is killed: in lines, by no pipeline."""
     feeds = _feeds(settings)
     if not feeds or settings.getdict("ITEM_PIPELINES"):
         return False
@@ -39,16 +40,22 @@ def are_on_disk(settings: BaseSettings) -> bool:
         check_feeds(settings)
     except SettingsError:
         return False
-    return all(options.get("format") in LINES and uri != "stdout:" for uri, options in feeds.items())
+    batch = settings.getint("FEED_EXPORT_BATCH_ITEM_COUNT")
+    return all(
+        options.get("format") in LINES and uri != "stdout:" and not options.get("batch_item_count", batch)
+        for uri, options in feeds.items()
+    )
 
 
 def _feeds(settings: BaseSettings) -> dict[str, dict[str, Any]]:
     return settings.getdict("FEEDS") or {each: {} for each in [settings.get("FEED_URI")] if each}
 
 
-def flush_feeds(crawler: Crawler) -> None:
-    """Has what was exported written to the files.  Raises OSError."""
+def flush_feeds(crawler: Crawler) -> set[str]:
+    """Has what was exported written to the files, and returns their paths.  Raises OSError."""
     exporter = crawler.get_extension(FeedExporter)
-    for slot in exporter.slots if exporter is not None else ():
-        if slot.file is not None and not slot.file.closed:
-            slot.file.flush()
+    files = [slot.file for slot in exporter.slots if slot.file is not None] if exporter is not None else []
+    for file in files:
+        if not file.closed:
+            file.flush()
+    return {os.path.abspath(file.name) for file in files if isinstance(getattr(file, "name", None), str)}

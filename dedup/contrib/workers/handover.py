@@ -30,6 +30,8 @@ rest:       hash    its requests that were scheduled, and are not done, by their
 NUMBER              tickets, if that is noted
 past:       string  the keys of those that are done, 16 bytes each
 NUMBER
+items:      set     paths of the files in which the items of these are, if the
+NUMBER              next worker has to have them
 ==========  ======  ===========================================================
 
 Before each key stands ``shingleback:shards:{NAMESPACE}:``.
@@ -37,7 +39,9 @@ Before each key stands ``shingleback:shards:{NAMESPACE}:``.
 The last to leave a crawl that has ended deletes them.
 """
 
+import asyncio
 import json
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -46,7 +50,8 @@ from uuid import uuid4
 
 from dedup.contrib.workers.partition import Shard
 from dedup.errors import CrawlGoneError, IndexMismatchError, IndexUnavailableError, ShardTakenError
-from dedup.index.redis.client import DEADLINE, Server, deadline
+from dedup.index.redis import client
+from dedup.index.redis.client import Server, deadline
 
 #: Links that one beat hands over, and reads of each log, at most.
 MOST = 500
@@ -142,12 +147,15 @@ class Handover:
         idle: bool = False,
         reading: bool = True,
         survey: bool = False,
+        items: Collection[str] = (),
     ) -> Beat:
         """Hands links over, takes notes, of shards that are held, and reads what others have handed over.
 
-        All of it is done, or nothing; ``survey``: tells of all shards.
+        All of it is done, or nothing; ``survey``: tells of all shards.  ``items``: the files in which the items are of what
+        is noted as done.
         """
-        said = await self._say(links, notes, idle=idle, most=MOST if reading else 0, survey=survey)
+        most = MOST if reading else 0
+        said = await self._say(links, notes, idle=idle, most=most, survey=survey, items=[*items])
         match said:
             case [
                 b"ok",
@@ -196,6 +204,19 @@ class Handover:
                 raise CrawlGoneError(f"the crawl in {self.where} has ended, or has vanished")
         raise IndexUnavailableError(f"{self.where} sent a reply that could not be understood")
 
+    async def forget(self, shard: int) -> list[str]:
+        """Returns which files with items of a shard are not here; if there are any, what is noted of the shard is forgotten."""
+        names = [f"{self._prefix}{name}:{shard}" for name in ("items", "past", "rest")]
+        with self._server.errors():
+            async with deadline(client.DEADLINE):
+                items = [path.decode() for path in await self._server.client.smembers(names[0])]
+                missing = [
+                    path for path in sorted(items) if not await asyncio.to_thread(os.path.exists, path)
+                ]
+                if missing:
+                    await self._server.client.delete(*names)
+        return missing
+
     async def inherit(self, shard: int) -> tuple[list[bytes], dict[bytes, bytes]] | None:
         """Returns the next part of the notes on a shard: keys of what is done, and after those the requests that are not, by ticket.
 
@@ -203,7 +224,7 @@ class Handover:
         """
         done, cursor = self._read.get(shard, (0, None))
         with self._server.errors():
-            async with deadline(DEADLINE):
+            async with deadline(client.DEADLINE):
                 if cursor is None:
                     key = f"{self._prefix}past:{shard}"
                     octets = await self._server.client.getrange(key, done, done + PART - 1)
@@ -251,5 +272,5 @@ class Handover:
         keys = [self._prefix + "state", self._prefix + "seen"]
         flat = [part for each in (*links, *notes) for part in each]
         with self._server.errors():
-            async with deadline(DEADLINE):
+            async with deadline(client.DEADLINE):
                 return await self._script(keys=keys, args=[json.dumps(ask | more), *flat])

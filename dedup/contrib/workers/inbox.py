@@ -22,6 +22,7 @@ class Inbox:
     ) -> None:
         #: Shards whose last workers have left something that is still to be read.
         self.legacies: set[int] = set()
+        self._checked: set[int] = set()  # whether the items of their last workers are here
         self._crawler = crawler
         self._handover = handover
         self._outbox = outbox
@@ -42,6 +43,11 @@ class Inbox:
 
     async def inherit(self) -> None:
         """Reads a part of each legacy.  Raises `DedupError`."""
+        for shard in self.legacies - self._checked:
+            self._checked.add(shard)
+            if missing := await self._handover.forget(shard):
+                text = "Shard %d is crawled anew, since the items of its last worker are not here: %s"
+                self._logger.warning(text, shard + 1, ", ".join(missing))
         for shard in [*self.legacies]:
             if (part := await self._handover.inherit(shard)) is None:
                 self.legacies.discard(shard)

@@ -47,12 +47,16 @@ class _QueuedNote(NamedTuple):
 class Journal:
     """The notes of a worker, until they have been written."""
 
-    def __init__(self, crawler: Crawler, packing: Packing, outbox: Outbox, *, is_kept: bool) -> None:
-        """Without ``is_kept`` nothing is noted."""
+    def __init__(
+        self, crawler: Crawler, packing: Packing, outbox: Outbox, *, is_kept: bool, names_files: bool = False
+    ) -> None:
+        """Without ``is_kept`` nothing is noted; ``names_files``: the next worker has to have the files of the feeds."""
         self._crawler = crawler
         self._packing = packing
         self._outbox = outbox
         self.is_kept = is_kept
+        self._names_files = names_files
+        self.files = set[str]()  #: in which the items are that the next worker has to have
         self._filters_alike = False
         self._me = uuid4().bytes[:8]
         self._made = 0  # tickets
@@ -202,12 +206,14 @@ class Journal:
 
     def _has_written(self) -> bool:
         try:
-            flush_feeds(self._crawler)
+            files = flush_feeds(self._crawler)
         except OSError as error:
             self._logger.error(
                 "What is done can't be noted for now, since a feed can't be written: %s", error
             )
             return False
+        if self._names_files:
+            self.files |= files
         return True
 
     def written(self, notes: int) -> None:

@@ -18,6 +18,7 @@ class Options(NamedTuple):
     namespace: str
     key: str  #: signs what is handed over
     leaves_rest: bool  #: what is scheduled and done is noted for the next worker
+    names_files: bool  #: and where the items are, which the next worker has to have
 
 
 def shard_options(settings: BaseSettings, spider: str = "") -> Options | None:
@@ -35,10 +36,11 @@ def shard_options(settings: BaseSettings, spider: str = "") -> Options | None:
             )
         key: str = read_setting(settings, "hash_key")
         heir = read_setting(settings, "heir")
-        leaves_rest = heir == "rest" or (heir is None and not settings.get("JOBDIR") and are_on_disk(settings))
+        names_files = heir is None and not settings.get("JOBDIR") and are_on_disk(settings)
+        leaves_rest = heir == "rest" or names_files
         if leaves_rest and settings.get("JOBDIR"):
             why = "but what is left is in Redis then, and a JOBDIR would hold it, too; leave one of them out"
             raise SettingsError(name="heir", value="rest", others={"JOBDIR": settings["JOBDIR"]}, why=why)
     except SettingsError as error:
         raise spelled(error) from None
-    return Options(shard, address, namespace_of(settings, spider), key, leaves_rest)
+    return Options(shard, address, namespace_of(settings, spider), key, leaves_rest, names_files)

@@ -67,8 +67,12 @@ class ShardMiddleware(Crew):
         namespace: str,
         key: str = "",
         leaves_rest: bool = False,
+        names_files: bool = False,
     ) -> None:
-        """``key`` signs what is handed over; ``leaves_rest``: what is scheduled and done is noted for the next worker."""
+        """``key`` signs what is handed over; ``leaves_rest``: what is scheduled and done is noted for the next worker.
+
+        ``names_files``: and the files of the items, which that has to have.
+        """
         assert crawler.spider is not None
         self.crawler = crawler
         self._shard = shard
@@ -77,7 +81,9 @@ class ShardMiddleware(Crew):
         self.outbox = Outbox(crawler, shard.of, self._packing, self._job.outbox)
         job = self._job.crawl, self._job.cursor
         self._handover = Handover(address, namespace, shard, LEASE, *job, journal=leaves_rest)
-        self.journal = Journal(crawler, self._packing, self.outbox, is_kept=leaves_rest)
+        self.journal = Journal(
+            crawler, self._packing, self.outbox, is_kept=leaves_rest, names_files=names_files
+        )
         self._inbox = Inbox(crawler, self._handover, self.outbox, self._packing, self.journal)
         self._filter: Filter | None = None
         self._logger = logger_for(crawler, __name__)
@@ -209,7 +215,10 @@ class ShardMiddleware(Crew):
         before = set(self._handover.held)
         surveys = self.is_watched and now > self._surveyed + SURVEY
         reading = is_ready and not self._inbox.legacies
-        beat = await self._handover.beat(links, notes, idle=idle, reading=reading, survey=surveys)
+        items = self.journal.files if notes else ()
+        beat = await self._handover.beat(
+            links, notes, idle=idle, reading=reading, survey=surveys, items=items
+        )
         self.beaten = asked  # the answer may have come while this worker slept
         if self._silent:
             self._logger.info("Links are handed over and taken again")
@@ -312,7 +321,8 @@ class ShardMiddleware(Crew):
         with suppress(DedupError):
             links, notes = self._first()
             while links or notes:
-                self._delivered(links, notes, await self._handover.beat(links, notes, reading=False))
+                beat = await self._handover.beat(links, notes, reading=False, items=self.journal.files)
+                self._delivered(links, notes, beat)
                 links, notes = self._first()
         if self._is_out:
             self.outbox.waiting.clear()  # whoever has the shard now finds these links

@@ -23,8 +23,8 @@ PAST = f"shingleback:shards:{{{NAMESPACE}}}:past:%d"
 
 def start(site: Hosts, folder: Path, server: Server, shard: str, **settings: object) -> Worker:
     """A worker that asks for its pages only, and waits until a site that holds answers back gives them."""
-    settings |= {"DEDUP_PROBE": False, "DOWNLOAD_TIMEOUT": 2 * LIMIT}
-    return Worker(site, folder, shard, DEDUP_INDEX=server.address, DEDUP_HEIR="rest", **settings)
+    settings = {"DEDUP_PROBE": False, "DOWNLOAD_TIMEOUT": 2 * LIMIT, "DEDUP_HEIR": "rest"} | settings
+    return Worker(site, folder, shard, DEDUP_INDEX=server.address, **settings)
 
 
 def noted(server: Server, shard: int) -> int:
@@ -213,6 +213,30 @@ def test_while_redis_is_away_notes_wait(tmp_path: Path) -> None:
         heir = start(site, tmp_path, server, "2/2")
         assert [other.wait(LIMIT), heir.wait(LIMIT)] == [0, 0]
     assert set(kept(tmp_path)) == set(range(site.contents))
+
+
+@pytest.mark.parametrize("outlives", [True, False])
+def test_by_default_an_heir_goes_on_only_if_it_has_the_items(
+    server: Server, tmp_path: Path, outlives: bool
+) -> None:
+    with serve(Single(contents=80)) as site:
+        site.most[1] = 35  # of 40
+        default = {"DEDUP_HEIR": None}
+        other, killed = [start(site, tmp_path, server, f"{number}/2", **default) for number in (1, 2)]
+        wait_until(lambda: noted(server, 1) >= 10)
+        assert killed.kill()
+        done = noted(server, 1)
+        if not outlives:  # as in a container that is gone
+            for items in tmp_path.glob("items-1-*"):
+                items.unlink()
+        a_minute_later(server, 1)
+        heir = start(site, tmp_path, server, "2/2", **default)
+        assert [other.wait(LIMIT), heir.wait(LIMIT)] == [0, 0]
+    assert set(kept(tmp_path)) == set(range(site.contents))
+    again = fetched(site, 1) & fetched(site, 2)
+    assert (len(again) <= len(fetched(site, 1)) - done) == outlives
+    assert ("is crawled anew" in heir.log.read_text()) != outlives
+    assert not server.client.keys("shingleback:shards:*")
 
 
 @pytest.mark.parametrize(

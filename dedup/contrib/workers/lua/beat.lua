@@ -11,6 +11,7 @@ local function drop(name) redis.call('HDEL', state, name) end
 local function log(shard) return ask.prefix .. 'log:' .. shard end
 local function rest(shard) return ask.prefix .. 'rest:' .. shard end
 local function past(shard) return ask.prefix .. 'past:' .. shard end
+local function items(shard) return ask.prefix .. 'items:' .. shard end
 local function length(shard) return redis.call('LLEN', log(shard)) end
 local function waiting(shard) return length(shard) - (get('done:' .. shard) or 0) + redis.call('HLEN', rest(shard)) end
 
@@ -38,7 +39,7 @@ local function every(test)
 end
 
 local function forget()
-  for shard = 0, tonumber(get('shards')) - 1 do redis.call('DEL', log(shard), rest(shard), past(shard)) end
+  for shard = 0, tonumber(get('shards')) - 1 do redis.call('DEL', log(shard), rest(shard), past(shard), items(shard)) end
   redis.call('DEL', state, seen)
 end
 
@@ -117,6 +118,9 @@ for at = notes, #ARGV, 4 do
   local shard, ticket, request, key = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   if request ~= '' then redis.call('HSET', rest(shard), ticket, request) else redis.call('HDEL', rest(shard), ticket) end
   if key ~= '' then redis.call('APPEND', past(shard), key) end
+end
+for _, each in ipairs(ask.held) do
+  for _, path in ipairs(ask.items) do redis.call('SADD', items(each[1]), path) end
 end
 redis.call('HINCRBY', state, 'links', (#ARGV + 1 - notes) / 4)
 

@@ -113,12 +113,12 @@ class Probe:
     ) -> "_Copied | Verdict":
         """Returns how the kept page that this one copies is filed; or the verdict, if there is none."""
         scope = scope_mask(self._index.settings.scope, storable_url(visit.url)) ^ visit.carried
-        for kept in await self._candidates(here, verdict.near):
-            filed = await self._index.find(kept.page_id)
-            if filed is None or filed.digest != kept.digest or filed.scope != scope:
+        for candidate in await self._candidates(here, verdict.near):
+            filed = await self._index.find(candidate.page_id)
+            if filed is None or filed.digest != candidate.digest or filed.scope != scope:
                 continue
             evidence = self._likeness.evidence(fingerprint, filed)
-            why = await self._content(visit, here, kept, evidence)
+            kept, why = await self._content(visit, here, candidate, evidence)
             rule = "address" if why else "probe"
             if not why or await self._mean_one(visit, here, kept):
                 # Meanwhile it may have failed.
@@ -164,17 +164,20 @@ class Probe:
             self._addresses.note(kept.url, here.url, is_equal=own.is_on(its))
         return own.is_on(its) and is_known and own.targets <= its.targets
 
-    async def _content(self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None) -> str:
-        """Returns why what differs between two pages is no noise, once enough answers are there to tell; "" if it is."""
+    async def _content(
+        self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None
+    ) -> tuple[Shown, str]:
+        """Returns a kept page as it is known by then, and why what differs is no noise, once that can be told; "" if it is."""
         while True:
+            kept = self._kept.get(kept.page_id) or kept
             step = self._step(here, kept, evidence)
             if not isinstance(step, Shown):
-                return step
+                return kept, step
             async with self.asking.turn(step.url):
-                if self._step(here, kept, evidence) is not step:
+                if self._step(here, self._kept.get(kept.page_id) or kept, evidence) is not step:
                     continue  # others have learned it meanwhile
                 if not await self._ask(visit, step, kept):
-                    return FAILED
+                    return kept, FAILED
 
     def _step(self, here: Shown, kept: Shown, evidence: Evidence | None) -> Shown | str:
         """Returns why a page is no copy of a kept one, "" if it is; or which of the two has to be fetched again before that can be told."""
@@ -280,12 +283,15 @@ class Probe:
 
     async def _learn_of_section(self, visit: Visit, here: Shown) -> None:
         """Fetches a page at hand once more if it is one of many, and the gaps of its kind are not known."""
+        if self._may_teach(here):
+            async with self.asking.turn(here.url):
+                if self._may_teach(here):  # others may have taught the same meanwhile
+                    await self._ask(visit, here, here)
+
+    def _may_teach(self, here: Shown) -> bool:
         kind = self._known.kind(here.url)
         is_one_of_many = kind.kept + 1 >= SECTION * (1 + kind.asked) and (not kind.asked or bool(kind.gaps))
-        if is_one_of_many and self._known.may_learn(here.url, kind) and self._may_ask(here):
-            async with self.asking.turn(here.url):
-                if self._may_ask(here):
-                    await self._ask(visit, here, here)
+        return is_one_of_many and self._known.may_learn(here.url, kind) and self._may_ask(here)
 
     async def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
         """Notes a page that is kept, or one that is met again."""

@@ -99,14 +99,15 @@ class Unique(NamedTuple):
 
     def is_on(self, other: "Unique") -> bool:
         """Returns whether another page says all of it, and what stands among it."""
-        return bool(self.words) and self.words <= other.words and self.among <= other.all
+        return bool(self.words) and self.among <= other.all
 
 
 def unique_of(lines: Sequence[Line], kind: Kind) -> Unique:
     """Returns what lines say that most pages of their kind don't, and where they lead."""
     others = [*kind.sample.values()]
     said = [(tuple(said_in(line.tokens)), line) for line in lines]
-    said = [(words, line) for words, line in said if words]
+    # Versions of a page are called by other titles; what it says is below.
+    said = [(words, line) for words, line in said if words and line.tokens[0] != "<title"]
     own = [
         at
         for at, (_, line) in enumerate(said)

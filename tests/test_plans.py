@@ -4,14 +4,13 @@ import random
 from collections.abc import Callable
 from functools import cache
 from itertools import combinations
-from math import ceil, comb, inf
+from math import ceil
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from benchmarks.papers.designs import fewest_tables
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import (
@@ -360,39 +359,3 @@ def test_in_memory_four_tables_are_enough_for_any_number_of_pages(k: int) -> Non
     assert planned == {block_plan(k)}
     assert block_plan(k).size == min(k + 1, 4)
     assert Detector(max_distance=k).plan(1, 84 if k == 6 else plan(k, 1).size, in_memory=True).flipped == 0
-
-
-@pytest.mark.parametrize(("tau", "tables"), [(3.1, 20), (6.1, 16), (9.1, 10), (18.1, 4)])
-def test_the_papers_designs_have_the_fewest_tables_for_their_candidates(tau: float, tables: int) -> None:
-    assert fewest_tables(64, 3, 34, tau) == tables
-
-
-def test_few_fingerprints_need_one_table() -> None:
-    assert fewest_tables(64, 3, 10, 10.1) == 1
-    assert fewest_tables(64, 3, 10, 10) == 4
-
-
-def test_no_cutting_leaves_more_prefix_than_bits() -> None:
-    assert fewest_tables(8, 3, 34, 10) == inf
-
-
-@cache
-def brute_force(bits: int, k: int, d: float, tau: float) -> float:
-    """X(f, k, d) of section 3.1.2 as it stands, over every number of blocks."""
-    if d < tau:
-        return 1
-    options = [
-        comb(r, k) * brute_force(bits * k / r, k, d - bits * (r - k) / r, tau)
-        for r in range(k + 1, ceil(bits) + 1)
-    ]
-    return min(options, default=inf)
-
-
-@pytest.mark.parametrize(
-    ("bits", "k"),
-    [(bits, k) for bits in (4, 8, 12, 16) for k in (1, 2, 3)] + [(20, 1), (20, 2), (20, 3)],
-)
-def test_the_fewest_tables_are_those_of_a_search_over_every_cutting(bits: int, k: int) -> None:
-    for d in range(bits + 2):
-        for tau in (0.5, 2.5, 5.5):
-            assert fewest_tables(bits, k, d, tau) == brute_force(bits, k, d, tau), (d, tau)

@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import io
-import json
 import math
 import random
 from contextlib import redirect_stdout
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 from benchmarks.quality.__main__ import main
 from benchmarks.quality.features import Ablated, ablated, log_weights, weighted
-from benchmarks.quality.measures import Stream, measure, measure_identity
+from benchmarks.quality.measures import Stream, measure
 from benchmarks.quality.truth import read_collection
 from crawler.demo import Site
 from dedup import Detector, Features, Fingerprint, SettingsError, open_index
@@ -97,55 +96,6 @@ def test_an_index_is_measured_with_the_rule_of_own_content(collection: Path) -> 
     done = evaluate(collection, "--root", collection.parent, "--quick", "--through-index")
     assert ", 0 false (0.00 %), recall " in done
     assert "with the rule of own content" in done
-
-
-@pytest.mark.parametrize("method", ["simhash", "minhash"])
-def test_a_collection_is_drawn(collection: Path, tmp_path: Path, method: str) -> None:
-    figure = tmp_path / "figure.svg"
-    done = evaluate(
-        collection, "--root", collection.parent, "--figure", figure, "-s", f"DEDUP_METHOD={method}"
-    )
-    assert f"figure drawn to {figure}" in done
-    assert figure.read_text().startswith("<?xml")
-
-
-def test_the_measure_by_identity_tells_pages_by_their_names() -> None:
-    names, alike = (
-        ["a", "a", "b", "b"],
-        {0: {1: 0.95, 2: 0.92}, 1: {0: 0.95}, 2: {0: 0.92, 3: 1.0}, 3: {2: 1.0}},
-    )
-    judged = [True] * 4
-
-    def found(*of: int) -> tuple[int, ...]:
-        return measure_identity(of, range(4), names, alike, judged)[1:]
-
-    assert found(-1, 0, -1, 2) == (2, 0, 0, 2, 0)  # drops, false, far, could, missed
-    assert found(-1, -1, -1, -1) == (0, 0, 0, 2, 2)
-    assert found(-1, 0, 0, -1) == (2, 1, 0, 1, 0)  # b was not kept before: it could not be found
-    assert found(-1, 0, 1, 1) == (3, 2, 2, 1, 0)
-    assert (
-        measure_identity([-1, -1], [1, 0], ["a", "a"], {0: {1: 1.0}, 1: {0: 1.0}}, [True, False]).could == 0
-    )
-
-
-def test_a_collection_is_evaluated_by_identity(collection: Path, tmp_path: Path) -> None:
-    with gzip.open(collection.with_name("demo.docs.txt.gz"), "rt") as lines:
-        paths = [line.strip() for line in lines]
-    truth = Site().truth
-    with gzip.open(tmp_path / "demo.same.docs.txt.gz", "wt") as docs:
-        for path in (
-            paths
-        ):  # the months of a calendar are told apart by their addresses, where nothing is fetched again
-            name = path if "/calendar/" in path else truth[path.removeprefix("demo")]
-            docs.write(f"{path}\t{name}\n")
-    same = tmp_path / "demo.same.pairs.tsv.gz"
-    same.write_bytes(collection.read_bytes())
-    figures = tmp_path / "figures.json"
-    evaluate(same, "--root", collection.parent, "--json", figures)
-    rows = json.loads(figures.read_text())["rows"]
-    assert [row["seed"] for row in rows] == [42, 43, 44, 45, 46, None]
-    # Of 28 copies, the first ones in each of two folders are kept until it is known what the folder holds.
-    assert all(row["false"] == 0 < row["drops"] and row["recall"] > 0.4 for row in rows)
 
 
 def test_a_method_with_bands_is_evaluated_by_resemblance(collection: Path, redis_socket: Path) -> None:

@@ -1,14 +1,9 @@
 """Spiders whose items are in what no reader sees, or in a single number, and spiders that steer their crawls."""
 
-import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import scrapy
-from itemloaders.processors import MapCompose, TakeFirst
-from parsel import Selector
-from scrapy.loader import ItemLoader
-from scrapy.spiders import SitemapSpider
 
 from tests.support.foreign.site import Site, links, shell
 from tests.support.foreign.spiders import one_from_each
@@ -32,49 +27,6 @@ def seats(site: Site) -> type[scrapy.Spider]:
     return one_from_each(site, "seats", night)
 
 
-def inputs(site: Site) -> type[scrapy.Spider]:
-    """The entries of a register are forms: all of an entry is in the values of its fields"""
-    site.pages["/"] = shell("Register", links(*(f"/entry?id={at}" for at in range(40))))
-    for at in range(40):
-        fields = "".join(
-            f'<label>{label}</label><input name={label} value="{value}">'
-            for label, value in (("holder", name(at)), ("licence", 5000 + at), ("town", name(at // 4)))
-        )
-        chosen = "".join(
-            f"<option{' selected' if kind == at % 5 else ''}>Kind {kind}</option>" for kind in range(5)
-        )
-        body = f"<form>{fields}<select>{chosen}</select></form><p>{text(90, 'law')}</p>"
-        site.pages[f"/entry?id={at}"] = shell("Entry", body)
-
-    def entry(response: Any) -> Any:
-        found = {field.attrib["name"]: field.attrib["value"] for field in response.css("input")}
-        return found | {"kind": response.css("option[selected]::text").get()}
-
-    return one_from_each(site, "inputs", entry)
-
-
-def commented(site: Site) -> type[scrapy.Spider]:
-    """Tables of players are in comments, which a script puts in place"""
-    site.pages["/"] = shell("Players", links(*(f"/players/{at}.html" for at in range(40))))
-    for at in range(40):
-        table = f"<table><tr><td>{at * 3 % 17}</td><td>{at * 5 + 100}</td></tr></table>"
-        body = f"<h1>Player</h1><div><!-- {table} --></div><p>{text(90, 'terms')}</p>"
-        site.pages[f"/players/{at}.html"] = shell("Player", body)
-
-    class Commented(scrapy.Spider):
-        name = "commented"
-        start_urls = (site.url,)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.player)
-
-        def player(self, response: Any) -> Iterator[Any]:
-            for comment in response.xpath("//comment()").getall():
-                yield {"cells": Selector(comment[4:-3]).css("td::text").getall()}
-
-    return Commented
-
-
 def charts(site: Site) -> type[scrapy.Spider]:
     """What a page has to say is the line of a chart: the points of an SVG"""
     site.pages["/"] = shell("Gauges", links(*(f"/gauge/{at}/chart" for at in range(40))))
@@ -87,33 +39,6 @@ def charts(site: Site) -> type[scrapy.Spider]:
         return {"points": response.css("polyline::attr(points)").get()}
 
     return one_from_each(site, "charts", gauge)
-
-
-def cards(site: Site) -> type[scrapy.Spider]:
-    """Item loaders read the meta tags that a page has for social networks; the page itself is an app's empty shell"""
-    site.pages["/"] = shell("Shop", links(*(f"/item/{at}" for at in range(40))))
-    for at in range(40):
-        head = (
-            f'<meta property="og:title" content="{name(at)}"><meta property="product:price" content="{at}.90">'
-            f'<meta property="og:image" content="/img/{at}.jpg">'
-        )
-        site.pages[f"/item/{at}"] = shell("Shop", f"<div id=app></div><p>{text(90, 'app')}</p>", head=head)
-
-    class Card(scrapy.Item):
-        title, price = scrapy.Field(), scrapy.Field()
-
-    class Loader(ItemLoader):
-        default_item_class = Card
-        default_output_processor = TakeFirst()
-        price_in = MapCompose(float)
-
-    def card(response: Any) -> Any:
-        loader = Loader(response=response)
-        loader.add_css("title", "meta[property='og:title']::attr(content)")
-        loader.add_css("price", "meta[property='product:price']::attr(content)")
-        return loader.load_item()
-
-    return one_from_each(site, "cards", card)
 
 
 def stars(site: Site) -> type[scrapy.Spider]:
@@ -156,28 +81,6 @@ def protected(site: Site) -> type[scrapy.Spider]:
         return {"mail": bytes(octet ^ octets[0] for octet in octets[1:]).decode()}
 
     return one_from_each(site, "protected", office, css="a[href^='/office']")
-
-
-def seasons(site: Site) -> type[scrapy.Spider]:
-    """A folder for each season, with the same four tables of the same clubs: some points differ, and no more"""
-    tables = ("north", "south", "east", "west")
-    site.pages["/"] = shell(
-        "Seasons", links(*(f"/{year}/{table}.html" for year in range(1990, 2000) for table in tables))
-    )
-    for year in range(1990, 2000):
-        for table in tables:
-            rows = "".join(
-                f"<tr><td>{name(100 * len(table) + club)} {text(4, (table, club))}</td><td>{50 - club if club > 2 else (year * 7 + club) % 60}</td></tr>"
-                for club in range(18)
-            )
-            site.pages[f"/{year}/{table}.html"] = shell(
-                "Table", f"<h1>Table {table}</h1><table>{rows}</table>"
-            )
-
-    def table(response: Any) -> Any:
-        return {"points": response.css("td + td::text").getall(), "first": response.css("td::text").get()}
-
-    return one_from_each(site, "seasons", table)
 
 
 class Cleaner:
@@ -236,22 +139,3 @@ def enough(site: Site) -> type[scrapy.Spider]:
                 yield from response.follow_all(css="a[rel=next]")
 
     return Enough
-
-
-def escaped(site: Site) -> type[scrapy.Spider]:
-    """Sitemap; an app's pages, whose data are in a JSON that React is started with, in one string of escapes"""
-    for at in range(40):
-        data = json.dumps({"props": {"title": name(at), "id": at, "stock": at * 3 % 11}})
-        script = f"<script>self.__next_f.push([1,{json.dumps('7:' + data)}])</script>"
-        site.pages[f"/goods/{at}"] = shell("Goods", f"<div id=root></div><p>{text(90, 'goods')}</p>{script}")
-    sitemap = site.sitemap([f"/goods/{at}" for at in range(40)])
-
-    class Escaped(SitemapSpider):
-        name = "escaped"
-        sitemap_urls = (sitemap,)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            pushed = response.css("script::text").re_first(r"push\((.*)\)")
-            yield json.loads(json.loads(pushed)[1].partition(":")[2])["props"]
-
-    return Escaped

@@ -11,7 +11,7 @@ from scrapy.spiders import CrawlSpider, Rule
 
 from tests.support.foreign.site import Asked, Site, links, shell
 from tests.support.foreign.spiders import one_from_each
-from tests.support.pages.everyday import name, rows, text
+from tests.support.pages.everyday import name, text
 
 
 def opinions(site: Site) -> type[scrapy.Spider]:
@@ -38,49 +38,6 @@ def opinions(site: Site) -> type[scrapy.Spider]:
     return Opinions
 
 
-def register(site: Site) -> type[scrapy.Spider]:
-    """A list of start URLs; the entries of a register, whose numbers are all that differs"""
-
-    def entry(asked: Asked) -> str:
-        at = int(asked.query["id"])
-        values = [("Number", f"HRB {4100 + at}"), ("Court", name(at % 3)), ("Capital", 25000 + 500 * at)]
-        return shell("Register entry", f"<h1>Register entry</h1>{rows(values)}<p>{text(60, 'register')}</p>")
-
-    site.pages["/entry"] = entry
-
-    class Register(scrapy.Spider):
-        name = "register"
-        start_urls = tuple(f"{site.url}/entry?id={at}" for at in range(40))
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield dict(zip(response.css("th::text").getall(), response.css("td::text").getall(), strict=True))
-
-    return Register
-
-
-def pager(site: Site) -> type[scrapy.Spider]:
-    """A page leads to the next one; each has a name and two lines of its own"""
-
-    def practice(asked: Asked) -> str:
-        at = int(asked.query.get("id", 0))
-        following = f'<a class=next href="/practice?id={at + 1}">Next</a>' if at < 47 else ""
-        body = f"<h2>{name(at)}</h2><p class=own>{text(15, at)}</p><p>{text(100, 'doctor')}</p>{following}"
-        return shell("Practice", body)
-
-    site.pages["/practice"] = practice
-
-    class Pager(scrapy.Spider):
-        name = "pager"
-        start_urls = (site.url + "/practice?id=0",)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield {"name": response.css("h2::text").get(), "text": response.css(".own::text").get()}
-            if following := response.css("a.next::attr(href)").get():
-                yield response.follow(following)
-
-    return Pager
-
-
 def tickets(site: Site) -> type[scrapy.Spider]:
     """Tickets that only say their numbers, some of them whether they are closed, or to which others they belong"""
 
@@ -97,36 +54,6 @@ def tickets(site: Site) -> type[scrapy.Spider]:
         return {"title": response.css("h1::text").get(), "near": response.css("a::attr(href)").getall()}
 
     return one_from_each(site, "tickets", ticket)
-
-
-def gazette(site: Site) -> type[scrapy.Spider]:
-    """A request for each month; the documents of an item are fetched by FilesPipeline"""
-
-    def month(asked: Asked) -> str:
-        when = asked.query["month"]
-        editions = [f"<li><a href='/doc/{when}-{at}.txt'>Edition {when}-{at}</a>" for at in range(2)]
-        return shell("Gazette", f"<h1>Gazette</h1><ul>{''.join(editions)}</ul><p>{text(80, 'gazette')}</p>")
-
-    months = [f"{year}-{at:02}" for year in (2024, 2025) for at in range(1, 11)]
-    site.pages["/gazette"] = month
-    for when in months:
-        for at in range(2):
-            site.pages[f"/doc/{when}-{at}.txt"] = f"{text(200, 'edition')} {when} {at}"
-
-    class Gazette(scrapy.Spider):
-        name = "gazette"
-        custom_settings = {"ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1}}  # noqa: RUF012
-
-        async def start(self) -> Any:
-            for when in months:
-                yield scrapy.Request(f"{site.url}/gazette?month={when}", meta={"month": when})
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            for link in response.css("li a"):
-                url = response.urljoin(link.attrib["href"])
-                yield {"edition": link.css("::text").get(), "file_urls": [url]}
-
-    return Gazette
 
 
 def meetings(site: Site) -> type[scrapy.Spider]:
@@ -146,32 +73,6 @@ def meetings(site: Site) -> type[scrapy.Spider]:
             return {"title": response.css("h1::text").get(), "date": response.css("time::text").get()}
 
     return Meetings
-
-
-def rates(site: Site) -> type[scrapy.Spider]:
-    """A page for each day, with three numbers"""
-
-    def rate(asked: Asked) -> str:
-        at = int(asked.query["date"].replace("-", "")) % 9973
-        values = [
-            (label, f"1.{(at * step) % 9000 + 1000}")
-            for label, step in zip(["USD", "GBP", "JPY"], (3, 7, 11), strict=True)
-        ]
-        return shell("Reference rate", f"<h1>Reference rate</h1>{rows(values)}<p>{text(80, 'rates')}</p>")
-
-    site.pages["/rate"] = rate
-
-    class Rates(scrapy.Spider):
-        name = "rates"
-
-        async def start(self) -> Any:
-            for day in range(40):
-                yield scrapy.Request(f"{site.url}/rate?date=2026-{1 + day // 28:02}-{1 + day % 28:02}")
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield {"rates": response.css("td::text").getall()}
-
-    return Rates
 
 
 def forum(site: Site) -> type[scrapy.Spider]:

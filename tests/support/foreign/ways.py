@@ -8,7 +8,7 @@ import scrapy
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-from tests.support.foreign.site import Asked, Reply, Site, links, shell
+from tests.support.foreign.site import Site, links, shell
 from tests.support.foreign.spiders import one_from_each
 from tests.support.pages.everyday import name, text
 
@@ -101,33 +101,6 @@ def tokens(site: Site) -> type[scrapy.Spider]:
             yield from response.follow_all(css="a")
 
     return Tokens
-
-
-def redirected(site: Site) -> type[scrapy.Spider]:
-    """Short links, which lead to pages by a redirect"""
-
-    def short(asked: Asked) -> Reply:
-        return Reply(status=302, headers=(("Location", f"/product?pid={asked.path.rpartition('/')[2]}"),))
-
-    def product(asked: Asked) -> str:
-        at = int(asked.query["pid"])
-        return shell(
-            "Product", f"<h1>Product</h1><b>{name(at)}</b><i>EAN {40000 + 17 * at}</i><p>{text(60, 'pp')}</p>"
-        )
-
-    site.pages |= {"/product": product} | {f"/s/{at}": short for at in range(40)}
-    site.pages["/"] = shell("Offers", links(*(f"/s/{at}" for at in range(40))))
-
-    class Redirected(scrapy.Spider):
-        name = "redirected"
-        start_urls = (site.url,)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            if code := response.css("i::text").get():
-                yield {"name": response.css("b::text").get(), "code": code}
-            yield from response.follow_all(css="a")
-
-    return Redirected
 
 
 def shallow(site: Site) -> type[scrapy.Spider]:

@@ -46,32 +46,6 @@ def assembled(site: Site) -> type[scrapy.Spider]:
     return Assembled
 
 
-def awaits(site: Site) -> type[scrapy.Spider]:
-    """A callback awaits page after page of a thread, and makes one item of them all"""
-    site.pages["/"] = shell("Forum", links(*(f"/t/{at}?page=1" for at in range(40))))
-    for at in range(40):
-        for page in (1, 2, 3):
-            ahead = f"<a class=next href='/t/{at}?page={page + 1}'>Next</a>" if page < 3 else ""
-            body = f"<h1>Thread</h1><p class=post>{text(15, (at, page))}</p><p>{text(70, 'rules')}</p>{ahead}"
-            site.pages[f"/t/{at}?page={page}"] = shell("Thread", body)
-
-    class Awaits(scrapy.Spider):
-        name = "awaits"
-        start_urls = (site.url,)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a[href*=page]", callback=self.thread)
-
-        async def thread(self, response: Any) -> Any:
-            posts = response.css(".post::text").getall()
-            while ahead := response.css(".next::attr(href)").get():
-                response = await self.crawler.engine.download_async(response.follow(ahead))
-                posts += response.css(".post::text").getall()
-            yield {"posts": posts}
-
-    return Awaits
-
-
 def alternates(site: Site) -> type[scrapy.Spider]:
     """Sitemap with alternates: a page in two languages, of which the label and the currency differ, and no more"""
     places = []

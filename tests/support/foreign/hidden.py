@@ -117,25 +117,3 @@ def cleaned(site: Site) -> type[scrapy.Spider]:
             yield {"title": response.css("h1::text").get()}
 
     return Cleaned
-
-
-def enough(site: Site) -> type[scrapy.Spider]:
-    """A spider that counts its items, and follows the next page only until it has forty"""
-    for at in range(12):
-        rows = "".join(f"<p class=row>{name(4 * at + row)} {text(9, (at, row))}</p>" for row in range(4))
-        shown = f"<h1>News</h1>{rows}<p>{text(200, 'about')}</p><a rel=next href='/news/{at + 1}'>Next</a>"
-        site.pages[f"/news/{at}"] = shell("News", shown)
-
-    class Enough(scrapy.Spider):
-        name = "enough"
-        start_urls = (site.url + "/news/0",)
-        found = 0
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            for row in response.css(".row::text").getall():
-                self.found += 1
-                yield {"row": row}
-            if self.found < 40:
-                yield from response.follow_all(css="a[rel=next]")
-
-    return Enough

@@ -1,15 +1,13 @@
-"""Spiders of documents and records: registers, gazettes, opinions, calendars, forums, jobs."""
+"""Spiders of records: opinions, tickets, meetings, jobs."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import scrapy
-from scrapy import signals
-from scrapy.exceptions import DontCloseSpider
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-from tests.support.foreign.site import Asked, Site, links, shell
+from tests.support.foreign.site import Site, links, shell
 from tests.support.foreign.spiders import one_from_each
 from tests.support.pages.everyday import name, text
 
@@ -73,75 +71,6 @@ def meetings(site: Site) -> type[scrapy.Spider]:
             return {"title": response.css("h1::text").get(), "date": response.css("time::text").get()}
 
     return Meetings
-
-
-def forum(site: Site) -> type[scrapy.Spider]:
-    """Threads of two pages, an item for each post; every post quotes the first one"""
-    site.pages["/forum"] = shell("Forum", links(*(f"/thread/{at}" for at in range(7))))
-
-    def thread(number: int, page: int) -> str:
-        quoted = f"<blockquote>{text(60, ('first', number))}</blockquote>"
-        posts = [
-            f"<article>{quoted}<p>{text(12, (number, at))}</p></article>"
-            for at in range(3 * page, 3 * page + 3)
-        ]
-        following = f'<a class=next href="/thread/{number}?page=2">Next</a>' if not page else ""
-        return shell(f"Thread {name(number)}", "".join(posts) + following)
-
-    for at in range(7):
-        site.pages[f"/thread/{at}"] = thread(at, 0)
-        site.pages[f"/thread/{at}?page=2"] = thread(at, 1)
-
-    class Forum(CrawlSpider):
-        name = "forum"
-        start_urls = (site.url + "/forum",)
-        rules = (
-            Rule(LinkExtractor(allow=r"/thread/\d+$"), callback="parse_posts", follow=True),
-            Rule(LinkExtractor(restrict_css=".next"), callback="parse_posts"),
-        )
-
-        def parse_posts(self, response: Any) -> Iterator[Any]:
-            for post in response.css("article p::text").getall():
-                yield {"post": post}
-
-    return Forum
-
-
-def profiles(site: Site) -> type[scrapy.Spider]:
-    """URLs come from a queue while the spider is idle, as scrapy-redis gives them"""
-
-    def profile(asked: Asked) -> str:
-        at = int(asked.query["user"])
-        return shell("View profile", f"<h1>View profile</h1><b>{name(at)}</b><p>{text(12, 'forum')}</p>")
-
-    site.pages["/profile"] = profile
-
-    class Profiles(scrapy.Spider):
-        name = "profiles"
-
-        @classmethod
-        def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
-            spider = super().from_crawler(crawler, *args, **kwargs)
-            queue = [f"{site.url}/profile?user={at}" for at in range(40)]
-
-            def feed() -> None:
-                for url in queue[:8]:
-                    crawler.engine.crawl(scrapy.Request(url, dont_filter=True))
-                if queue:
-                    del queue[:8]
-                    raise DontCloseSpider
-
-            crawler.signals.connect(feed, signals.spider_idle, weak=False)
-            return spider
-
-        async def start(self) -> Any:
-            return
-            yield
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield {"member": response.css("b::text").get()}
-
-    return Profiles
 
 
 def jobs(site: Site) -> type[scrapy.Spider]:

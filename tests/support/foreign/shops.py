@@ -1,7 +1,6 @@
 """Spiders of shops: products, prices, feeds."""
 
 from collections.abc import Iterator
-from itertools import count
 from typing import Any, ClassVar
 
 import scrapy
@@ -42,30 +41,6 @@ def variants(site: Site) -> type[scrapy.Spider]:
             yield from response.follow_all(css="a")
 
     return Variants
-
-
-def polling(site: Site) -> type[scrapy.Spider]:
-    """A monitor fetches the same pages again and again, with dont_filter, and notes each price"""
-    asked_for = {at: count() for at in range(8)}
-
-    def quote(asked: Asked) -> str:
-        at = int(asked.query["isin"])
-        return shell(
-            "Quote", f"<h1>Quote</h1><b>{at}</b><i>{at}.{100 + next(asked_for[at])}</i><p>{text(50, 'q')}</p>"
-        )
-
-    site.pages["/quote"] = quote
-
-    class Polling(scrapy.Spider):
-        name = "polling"
-        start_urls = tuple(f"{site.url}/quote?isin={at}" for at in range(8))
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield {"isin": response.css("b::text").get(), "price": response.css("i::text").get()}
-            if response.meta["depth"] < 4:
-                yield response.request.replace(dont_filter=True)
-
-    return Polling
 
 
 def sessions(site: Site) -> type[scrapy.Spider]:

@@ -1,4 +1,4 @@
-"""Spiders of places: stores, branches, lots."""
+"""Spiders of stores."""
 
 import json
 import re
@@ -36,32 +36,6 @@ def frames(site: Site) -> type[scrapy.Spider]:
             yield response.meta["item"] | {"hours": response.css("td::text").getall()}
 
     return Frames
-
-
-def lots(site: Site) -> type[scrapy.Spider]:
-    """Two hosts of one owner; places are called by a letter and a number"""
-    cities = {at: f"Lot {'ABCDE'[at % 5]}{800 + at}" for at in range(80)}
-    for at, called in cities.items():
-        body = (
-            f"<h1>Parking {called}</h1><p class=at>{called}, {address(at // 4)}</p><p>{text(60, 'lot')}</p>"
-        )
-        site.pages[f"/lot/{called.split()[1]}"] = shell(f"Parking {called}", body)
-    for half, path in ((0, "/north"), (1, "/south")):
-        codes = [called.split()[1] for at, called in cities.items() if at % 2 == half]
-        site.pages[path] = shell("Parking", links(*(f"/lot/{code}" for code in codes)))
-
-    class Lots(scrapy.Spider):
-        name = "lots"
-        allowed_domains = ("127.0.0.1", "localhost")
-        start_urls = (site.url + "/north", site.other + "/south")
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.lot)
-
-        def lot(self, response: Any) -> Iterator[Any]:
-            yield {"name": response.css("h1::text").get(), "address": response.css(".at::text").get()}
-
-    return Lots
 
 
 def scripts(site: Site) -> type[scrapy.Spider]:

@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import io
-import math
 import random
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -14,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.quality.__main__ import main
-from benchmarks.quality.features import Ablated, ablated, log_weights, weighted
+from benchmarks.quality.features import Ablated, ablated, weighted
 from benchmarks.quality.measures import Stream, measure
 from benchmarks.quality.truth import read_collection
 from crawler.demo import Site
 from dedup import Detector, Features, Fingerprint, SettingsError, open_index
-from dedup.fingerprint.simhash import distance
 from tests.support.pages.oracle import steady
 
 
@@ -128,12 +126,6 @@ def test_each_bit_is_the_sign_of_its_weighted_sum(features: list[tuple[int, int]
         assert found >> bit & 1 == (sum(by if each >> bit & 1 else -by for each, by in features) > 0)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 10, 100, 4095])
-def test_log_weights_are_1_plus_the_logarithm_in_1024ths_and_end_at_4095(count: int) -> None:
-    assert abs(log_weights(np.array([count]))[0] / 1024 - (1 + math.log(count))) <= 0.5 / 1024
-    assert log_weights(np.array([4095 + count])) == log_weights(np.array([4095]))
-
-
 @pytest.mark.parametrize(
     ("text", "made"),
     [
@@ -161,19 +153,3 @@ def test_with_every_switch_as_it_is_by_default_the_fingerprints_are_those_of_a_c
         detector = Detector(features=ablated(switched))
         assert detector.fingerprint(page) != Detector().fingerprint(page)
         assert detector.parameters != Detector().parameters
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_by_log_weights_common_words_and_repeated_ones_do_not_drown_a_page(seed: int) -> None:
-    rng, detector = random.Random(seed), Detector(features=Ablated(weights="log"))
-    words = [f"word{number}" for number in range(5000)]
-
-    def simhash(page: list[str]) -> int:
-        return detector.fingerprint("<p>" + " ".join(page)).simhash or 0
-
-    pages = [rng.choices(words, [1 / rank for rank in range(1, 5001)], k=300) for _ in range(30)]
-    apart = [distance(simhash(a), simhash(b)) for a, b in zip(pages[::2], pages[1::2], strict=True)]
-    assert sum(apart) / len(apart) >= 16
-    drowned = [simhash([*page, *["spam"] * 100_000]) for page in pages[:2]]
-    assert distance(simhash(pages[0]), drowned[0]) < 16
-    assert distance(*drowned) >= 10

@@ -1,8 +1,7 @@
 """Guards: how many functions are called for a claim and for a page, those in C included.
 
 It is the same at any load and on any machine, so that a loss by half shows: the bounds are 1.3 times what was counted by
-Python 3.11, and later versions call less.  What a call takes is not seen here, but in tests/test_speed.py and
-tests/test_page_speed.py.
+Python 3.11, and later versions call less.  What a call takes is not seen here, but by benchmarks/page_speed.py.
 """
 
 import random
@@ -16,14 +15,32 @@ import pytest
 from dedup.droplog.log import DropLog
 from dedup.filter import Filter, Visit
 from dedup.fingerprint import numbers
-from dedup.index import open_index
+from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.index import Index, open_index
 from dedup.page import walk
 from tests.support.coroutines import driven
 from tests.support.filters import DETECTOR
 from tests.support.pages.shops import Shop
-from tests.test_speed import Claims
 
 pytest.importorskip("dedup.fast")
+
+
+class Claims:
+    """Claims of new pages of one index, fifty at a time."""
+
+    def __init__(self, index: Index, seed: int) -> None:
+        self.index = index
+        self._rng = random.Random(seed)
+        self._count = 0
+
+    async def __call__(self) -> None:
+        for _ in range(50):
+            self._count += 1
+            bits = self._rng.getrandbits
+            made = Fingerprint(bits(64), self._rng.randbytes(136), 200, 3, digest=bits(64), markup=bits(64))
+            name = str(self._count)
+            assert (await self.index.claim(name, f"http://example.org/{name}", made)).status == "new"
+            await self.index.confirm(name)
 
 
 async def calls(work: Callable[[], Awaitable[object]], rounds: int = 3) -> int:

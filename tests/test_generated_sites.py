@@ -11,8 +11,7 @@ import pytest
 from dedup import Detector, Fingerprint, open_index
 from tests.support.pages.apps import APPS, app, changing
 from tests.support.pages.manuals import manual
-from tests.support.pages.shops import ShopPage, shops
-from tests.support.pages.traps import trap
+from tests.support.pages.shops import ShopPage, shops, trap
 
 DETECTOR = Detector()
 #: Shops of a short run: little and much chrome, little and much own text.

@@ -14,7 +14,7 @@ from itemadapter import ItemAdapter
 from scrapy import Spider, signals
 from scrapy.utils.test import get_crawler
 
-from tests.support.foreign import feeds, handed, hidden, records, shops, signs, stores, trouble, ways
+from tests.support.foreign import feeds, handed, hidden, records, shops, trouble, ways
 from tests.support.foreign.site import Site
 from tests.support.foreign.site import serving as serving
 
@@ -23,7 +23,7 @@ Shape = Callable[[Site], type[Spider]]
 #: All functions of these modules that a site alone is given.
 SHAPES: tuple[Shape, ...] = tuple(
     found
-    for module in (stores, records, feeds, shops, trouble, ways, handed, hidden, signs)
+    for module in (records, feeds, shops, trouble, ways, handed, hidden)
     for found in vars(module).values()
     if isfunction(found)
     and found.__module__ == module.__name__

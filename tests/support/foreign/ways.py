@@ -8,8 +8,7 @@ import scrapy
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-from tests.support.foreign.site import Site, links, shell
-from tests.support.foreign.spiders import one_from_each
+from tests.support.foreign.site import Site, links, one_from_each, shell
 from tests.support.pages.everyday import name, text
 
 

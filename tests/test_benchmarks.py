@@ -24,7 +24,7 @@ LEAST = {
     "memory.py": "--pages 200",
     "one_chrome.py": "--pages 2000",
     "page_speed.py": "--pages 3 --rounds 1",
-    "redis_claims.py": "--pages 1100 --shops 20:40",
+    "redis_claims.py": "--pages 1100 --plans 3 --shops 20:40",
     "scale.py": "--claims 200",
     "tables.py": "--pages 2000",
     "deaths.py": "--pages 30",

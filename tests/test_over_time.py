@@ -10,14 +10,18 @@ import pytest
 from filelock import FileLock
 from scrapy.utils.test import get_crawler
 
+from tests.support import slow
 from tests.support.crawls import ADDON, TWINS, Answer, Crawl, Run, Site, Walker, page
 from tests.support.stores import in_file
 
 
-@pytest.fixture(params=["file", "redis"])
+@pytest.fixture(params=["file", slow("redis")])
 def store(request: pytest.FixtureRequest) -> str:
     """Each kind of index that is there for the next crawl."""
     return str(request.param)
+
+
+BOTH = pytest.mark.parametrize("store", ["file", "redis"], indirect=True)
 
 
 class Shopper(Walker):
@@ -63,6 +67,7 @@ def test_with_another_index_of_the_same_name_all_is_handed_over_again(items: Ite
     assert items.crawl(story, **default) == sorted(story)
 
 
+@BOTH
 def test_a_content_is_kept_where_it_is_left_when_the_page_that_was_kept_is_gone(items: Items) -> None:
     assert items.crawl(TWINS) == ["/", "/a", "/behind-a"]
     assert items.crawl(TWINS) == ["/", "/a", "/behind-a"]
@@ -80,6 +85,7 @@ def in_session(number: int, pages: int, extra: int = 0, name: str = "PHPSESSID")
     }
 
 
+@BOTH
 def test_links_with_new_session_ids_hide_nothing(items: Items) -> None:
     assert len(items.crawl(in_session(1, 8))) == 9
     assert len(items.crawl(in_session(2, 8, extra=4))) == 13
@@ -111,6 +117,7 @@ def test_a_renamed_host_hides_nothing(items: Items, site: Site) -> None:
 # --- Incremental crawls ----------------------------------------------------------------------------------
 
 
+@BOTH
 def test_an_incremental_crawl_hands_over_what_is_new_or_has_changed(items: Items) -> None:
     site = {"/": page("home", "/list"), "/list": page("list", "/x", "/y"), "/x": page("x"), "/y": page("y")}
     assert items.crawl(site, DEDUP_INCREMENTAL=True) == ["/", "/list", "/x", "/y"]
@@ -181,6 +188,7 @@ def test_an_item_on_which_a_pipeline_failed_is_handed_over_by_the_next_increment
 # --- One crawl in parts ----------------------------------------------------------------------------------
 
 
+@BOTH
 def test_a_job_that_goes_on_is_one_crawl(items: Items, tmp_path: Path) -> None:
     """What its first part has kept is not handed over again under another URL by its second."""
     site = {"/": page("home", "/a", "/1", "/2", "/b")} | {f"/{n}": page(n) for n in (1, 2)}
@@ -201,6 +209,7 @@ REFUSED = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWa
 # --- Two crawls at once ----------------------------------------------------------------------------------
 
 
+@BOTH
 def test_two_crawls_of_one_process_share_the_index(
     site: Site, address: str, namespace: str, tmp_path: Path
 ) -> None:

@@ -6,7 +6,6 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from itertools import combinations, count
-from urllib.error import HTTPError
 from urllib.parse import urljoin, urlsplit
 from urllib.request import urlopen
 
@@ -163,21 +162,13 @@ def test_a_crawl_with_the_filter_keeps_each_content_once(
 
 def test_serve_answers_over_http(site: Site) -> None:
     with serve(site) as base:
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", base)
-        with urlopen(base, timeout=LIMIT) as answer:
-            assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-            assert answer.read() == site.render("/", 1)[2]
-        with urlopen(base + "robots.txt", timeout=LIMIT) as answer:
-            assert b"Disallow: /private/" in answer.read()
-        with pytest.raises(HTTPError, match="404"):
-            urlopen(urljoin(base, MISSING), timeout=LIMIT)
         connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=LIMIT)
-        for path in ["/list?page=2", "/lamp.svg", "/staff/anna"]:  # on one connection
+        for path in ["/", "/robots.txt", MISSING, "/lamp.svg"]:  # on one connection
             connection.request("GET", path)
             response = connection.getresponse()
-            body = response.read()
-            assert (response.status, response.version) == (200, 11)
-            assert len(body) == int(response.headers["Content-Length"])
+            status, kind, body = site.render(path, 1)
+            assert (response.status, response.headers["Content-Type"]) == (status, kind)
+            assert len(response.read()) == int(response.headers["Content-Length"]) == len(body)
             assert not response.will_close
         connection.close()
     with pytest.raises(OSError, match="refused"):

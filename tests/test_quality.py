@@ -97,15 +97,10 @@ def test_an_index_is_measured_with_the_rule_of_own_content(collection: Path) -> 
 
 
 def test_a_method_with_bands_is_evaluated_by_resemblance(collection: Path, redis_socket: Path) -> None:
-    options = (
-        "-s",
-        "DEDUP_METHOD=minhash",
-        "-s",
-        "DEDUP_CHROME=False",
-        "-s",
-        f"DEDUP_INDEX=unix://{redis_socket}",
-    )
-    done = evaluate(collection, "--root", collection.parent, "--through-index", *options)
+    done = evaluate(
+        collection, "--root", collection.parent, "--through-index",
+        *("-s", "DEDUP_METHOD=minhash", "-s", "DEDUP_CHROME=False", "-s", f"DEDUP_INDEX=unix://{redis_socket}"),
+    )  # fmt: skip
     assert "17 bands of 5 min-hashes, and the probability that two pages share one or more:" in done
     assert "the same verdicts" in done
     rows = [line.lstrip("* ").split() for line in done.splitlines()]

@@ -11,41 +11,6 @@ from tests.support.foreign.site import Asked, Site, links, shell
 from tests.support.pages.everyday import name, text
 
 
-def assembled(site: Site) -> type[scrapy.Spider]:
-    """An item goes through three pages by meta: a product, its delivery, and its reviews, of which most have none"""
-    site.pages["/"] = shell("Shop", links(*(f"/p/{at}" for at in range(40))))
-    for at in range(40):
-        body = f"<h1>{name(at)}</h1><p>{text(60, at)}</p>{links(f'/p/{at}/delivery', f'/p/{at}/reviews')}"
-        site.pages[f"/p/{at}"] = shell(name(at), body)
-        site.pages[f"/p/{at}/delivery"] = shell(
-            "Delivery", f"<h1>Delivery</h1><i>{at % 3} days</i><p>{text(80, 'd')}</p>"
-        )
-        site.pages[f"/p/{at}/reviews"] = shell(
-            "Reviews", f"<h1>Reviews</h1><em>None yet</em><p>{text(80, 'r')}</p>"
-        )
-
-    class Assembled(scrapy.Spider):
-        name = "assembled"
-        start_urls = (site.url,)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.product)
-
-        def product(self, response: Any) -> Iterator[Any]:
-            item = {"name": response.css("h1::text").get()}
-            delivery, reviews = response.css("a[href^='/p']::attr(href)").getall()
-            yield response.follow(delivery, self.delivery, meta={"item": item, "next": reviews})
-
-        def delivery(self, response: Any) -> Iterator[Any]:
-            item = response.meta["item"] | {"days": response.css("i::text").get()}
-            yield response.follow(response.meta["next"], self.reviews, meta={"item": item})
-
-        def reviews(self, response: Any) -> Iterator[Any]:
-            yield response.meta["item"] | {"reviews": response.css("em::text").get()}
-
-    return Assembled
-
-
 def alternates(site: Site) -> type[scrapy.Spider]:
     """Sitemap with alternates: a page in two languages, of which the label and the currency differ, and no more"""
     places = []

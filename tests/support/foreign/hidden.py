@@ -1,12 +1,11 @@
 """Spiders whose items are in what no reader sees in words, in signs, or in a single number; and spiders that steer their crawls."""
 
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import scrapy
 
 from tests.support.foreign.site import Site, links, one_from_each, shell
-from tests.support.pages.everyday import name, text
+from tests.support.pages.everyday import text
 
 
 def seats(site: Site) -> type[scrapy.Spider]:
@@ -80,42 +79,6 @@ def protected(site: Site) -> type[scrapy.Spider]:
         return {"mail": bytes(octet ^ octets[0] for octet in octets[1:]).decode()}
 
     return one_from_each(site, "protected", office, css="a[href^='/office']")
-
-
-class Cleaner:
-    """A spider middleware that strips what campaigns add to URLs, and tells requests which section they are of."""
-
-    async def process_spider_output(self, response: Any, result: Any) -> AsyncIterator[Any]:
-        async for each in result:
-            if isinstance(each, scrapy.Request):
-                section = each.url.partition("section=")[2].partition("&")[0]
-                yield each.replace(url=each.url.partition("&utm")[0], meta=each.meta | {"section": section})
-            else:
-                yield each | {"section": response.meta.get("section", "")}
-
-
-def cleaned(site: Site) -> type[scrapy.Spider]:
-    """A spider middleware changes the URLs of requests, and adds to items what a request was for"""
-    places = [
-        f"/a?section={part}&id={at}&utm_source={part}{at}" for at in range(20) for part in ("in", "out")
-    ]
-    site.pages["/"] = shell("Articles", links(*(place.replace("&", "&amp;") for place in places)))
-    for at in range(20):
-        body = f"<h1>{name(at)}</h1><p>{text(120, at)}</p>"
-        site.pages |= {f"/a?section={part}&id={at}": shell(name(at), body) for part in ("in", "out")}
-
-    class Cleaned(scrapy.Spider):
-        name = "cleaned"
-        start_urls = (site.url,)
-        custom_settings = {"SPIDER_MIDDLEWARES": {Cleaner: 543}}  # noqa: RUF012 (as Scrapy declares it)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.article)
-
-        def article(self, response: Any) -> Iterator[Any]:
-            yield {"title": response.css("h1::text").get()}
-
-    return Cleaned
 
 
 def ticks(site: Site) -> type[scrapy.Spider]:

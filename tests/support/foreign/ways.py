@@ -38,31 +38,6 @@ def rules(site: Site) -> type[scrapy.Spider]:
     return Rules
 
 
-def previews(site: Site) -> type[scrapy.Spider]:
-    """Two callbacks make two kinds of item of the same pages, which are linked in two ways"""
-    ways = [f"/b/{at}{end}" for end in ("", "?tab=specs") for at in range(20)]
-    site.pages["/"] = shell("Books", links(*ways))
-    for at in range(20):
-        body = f"<h1>{name(at)}</h1><p class=text>{text(150, at)}</p><i>{at * 3} pages</i>"
-        site.pages[f"/b/{at}"] = site.pages[f"/b/{at}?tab=specs"] = shell(name(at), body)
-
-    class Previews(scrapy.Spider):
-        name = "previews"
-        start_urls = (site.url,)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a[href$=specs]", callback=self.specs)
-            yield from response.follow_all(css="a:not([href$=specs])", callback=self.book)
-
-        def book(self, response: Any) -> Iterator[Any]:
-            yield {"title": response.css("h1::text").get()}
-
-        def specs(self, response: Any) -> Iterator[Any]:
-            yield {"title": response.css("h1::text").get(), "specs": response.css("i::text").get()}
-
-    return Previews
-
-
 def raising(site: Site) -> type[scrapy.Spider]:
     """The callback fails on one of the two templates of a product, and makes its item of the other"""
     site.pages["/"] = shell(

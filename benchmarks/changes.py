@@ -25,7 +25,7 @@ from lxml.etree import ParserError
 from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
-from benchmarks.identity import main_text
+from benchmarks.main_text import main_text
 from dedup.contrib.changes.changes import changes
 from dedup.contrib.changes.file import History
 from dedup.filter.change import WORDS

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from lxml import etree, html
 
-from benchmarks.identity import main_text
+from benchmarks.main_text import main_text
 from dedup import Detector, open_index, own_text
 from tests.support.pages.prose import Prose
 
@@ -78,7 +78,7 @@ def truth(page: bytes, where: list[str]) -> list[str]:
 
 
 def words(text: str | None) -> list[str]:
-    """As `benchmarks.identity` has them."""
+    """As `benchmarks.main_text` has them."""
     return re.findall(r"\w+", (text or "").lower())
 
 

@@ -4,9 +4,6 @@
 
 Pages are those of FOLDER (HTML files), or made up.  Rates are per core, of the processor's time; what is reckoned grows
 with the pages, or as `dedup.batch` reckons it for its own choice of tables.
-
-Look-ups among 2^34 are simulated: a probe of a table with prefixes of p bits meets 2^(34 - p) unrelated fingerprints;
-so does one among 2^23 whose prefixes are 11 bits shorter.  What a larger memory takes longer to answer is not in that.
 """
 
 import argparse
@@ -16,21 +13,17 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean
 from typing import Any
 
 import numpy as np
 
 import dedup
-from benchmarks.papers.packed import PackedTable
 from dedup.batch import near_pairs, query
 from dedup.batch.hamming import _cheapest, _cost_of_pairs
-from dedup.fingerprint.plans import possible_plans
-from dedup.fingerprint.simhash import distances
 
 SEED, K = 42, 3
 SIZES = (10**6, 10**8, 8 * 10**9)
-LOG2, HELD, PROBES = 34, 23, 200
 #: Bytes of a machine that an index may take.
 MACHINE = 56e9
 
@@ -129,42 +122,6 @@ def print_costs(rate: dict[str, float], memory: float, in_redis: float) -> None:
         print(f"| {name} | " + " | ".join(cell(size) for size in SIZES) + " |")
 
 
-def print_look_ups() -> None:
-    rng = np.random.default_rng(SEED)
-    stored = rng.integers(0, 1 << 64, 1 << HELD, np.uint64)
-    queries = rng.integers(0, 1 << 64, PROBES, np.uint64).tolist()
-    print(
-        "| tables | prefix | candidates a probe | a look-up in arrays, ms | packed, ms | GB in arrays | packed |"
-    )
-    print("|---|---|---|---|---|---|---|")
-    for plan in possible_plans(K):
-        shortest = min(plan.tables, key=lambda table: table.prefix)
-        table = shortest._replace(prefix=shortest.prefix - LOG2 + HELD)
-        if table.prefix < 4 or plan.size > 40:
-            continue
-        array, packed = np.sort(table.permute(stored)), PackedTable(stored, table)
-        counts, plain, few = [], [], []
-        for asked in queries:
-            start = time.process_time()
-            permuted = table.permute(asked)
-            low, high = (np.uint64(end) for end in table.prefix_range(permuted))
-            found = array[array.searchsorted(low) : array.searchsorted(high, "right")]
-            near = found[distances(found, permuted) <= K]
-            plain.append(time.process_time() - start)
-            counts.append(len(found))
-            start = time.process_time()
-            same = packed.near(asked, K)
-            few.append(time.process_time() - start)
-            assert np.array_equal(table.restore(near), same)
-        octets = plan.size * 2.0**LOG2 / 1e9
-        print(
-            f"| {plan.size} | {shortest.prefix} | {mean(counts):,.0f} | "
-            f"{median(plain) * plan.size * 1e3:.2f} | {median(few) * plan.size * 1e3:.2f} | "
-            f"{8 * octets:,.0f} | {(66 - LOG2 + 0.5) / 8 * octets:,.0f} |",
-            flush=True,
-        )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--root", type=Path)
@@ -179,8 +136,6 @@ def main() -> None:
         f"million {rate['join'] * _reckoned(10**6):.2f} s; peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.1f} GB\n"
     )
     print_costs(rate, options.memory, options.redis)
-    print()
-    print_look_ups()
 
 
 if __name__ == "__main__":

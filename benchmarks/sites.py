@@ -5,7 +5,7 @@
 The pages are the .html files below FOLDER.  The name of a page is its path without what REGEX finds.  A drop is *false*
 if the two pages have other names and the 3-word shingles of their main texts differ, and *far* if these resemble each
 other by less than .9.  A page is *missed* if it was kept although a page of its name with a main text of .9 or more had
-been kept; a drop of a page of the same name with a main text below .9 is *grey*.  Main texts are found by `benchmarks.identity`, which shares no code with the package.  With
+been kept; a drop of a page of the same name with a main text below .9 is *grey*.  Main texts are found by `benchmarks.main_text`.  With
 ``--print-versions``, each page comes again at /print/, with nothing but its title and its main text in another template.
 ``--figure`` draws, of the first order, how much of what is own to pages is on the kept page that is near each.
 """
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from lxml import etree, html
 
-from benchmarks.identity import main_text, shingles
+from benchmarks.main_text import main_text, shingles
 from dedup import Detector, Fingerprint, open_index
 from tests.support.pages.everyday import text
 

@@ -27,24 +27,6 @@ def test_that_dies(): os.kill(os.getpid(), 9)
 def test_behind_it(): pass
 """
 
-ALONE = """
-from pathlib import Path
-import pytest
-
-pytestmark = pytest.mark.alone
-
-def test_that_others_have_ended(): assert len([*Path(__file__).parent.glob("ended*")]) == 2
-def test_that_fails(): assert False
-"""
-SLOW = """
-import time
-from pathlib import Path
-
-def test_slow():
-    time.sleep(0.2)
-    Path({!r}).touch()
-"""
-
 
 def run(folder: Path, *options: str) -> str:
     command = [python(), "-m", "pytest", "-q", "-ra", "-c", "/dev/null", "--rootdir", str(folder)]
@@ -72,10 +54,3 @@ def test_after_a_failure_that_ends_all_no_more_is_run(tmp_path: Path) -> None:
         (tmp_path / f"test_{number:02}.py").write_text("def test_it(): assert False")
     failed = run(tmp_path, "-x").count("FAILED")
     assert failed == 1
-
-
-def test_what_measures_cpu_is_run_when_all_others_have_ended(tmp_path: Path) -> None:
-    (tmp_path / "test_0.py").write_text(ALONE)
-    for number in range(1, 3):
-        (tmp_path / f"test_{number}.py").write_text(SLOW.format(str(tmp_path / f"ended{number}")))
-    assert "1 failed, 3 passed" in run(tmp_path, "-W", "ignore")

@@ -3,16 +3,15 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import pytest
 
 from dedup import Detector, Fingerprint, open_index
 from tests.support.pages.apps import APPS, app, changing
-from tests.support.pages.lists import lists, trap
-from tests.support.pages.manuals import forms, manual
-from tests.support.pages.shops import ShopPage, shops
+from tests.support.pages.manuals import manual
+from tests.support.pages.shops import ShopPage, shops, trap
 
 DETECTOR = Detector()
 #: Shops of a short run: little and much chrome, little and much own text.
@@ -101,18 +100,10 @@ def figures(sites: Iterable[Sequence[Claimed]]) -> Figures:
     return Figures(contents, lost, copies, dropped)
 
 
-def few_shops() -> Iterator[list[ShopPage]]:
-    for number in FEW_SHOPS:
-        yield from shops(1, range(number, number + 1))
-
-
-def kept(claimed: Sequence[Claimed]) -> int:
-    return sum(one.kept for one in claimed)
-
-
 @pytest.fixture(scope="module")
 def sites() -> list[tuple[list[ShopPage], list[Fingerprint]]]:
-    return [(pages, fingerprints(pages)) for pages in few_shops()]
+    few = (pages for number in FEW_SHOPS for pages in shops(1, range(number, number + 1)))
+    return [(pages, fingerprints(pages)) for pages in few]
 
 
 @ANY_ORDER
@@ -133,12 +124,6 @@ def test_by_resemblance_alone_products_are_lost(
 
 
 @ANY_ORDER
-def test_lists_in_the_chrome_of_a_site_are_kept(order: Order) -> None:
-    pages = lists(random.Random(1))
-    assert kept(claim(pages, fingerprints(pages), order)) == 30
-
-
-@ANY_ORDER
 def test_pages_of_a_manual_are_found_in_other_releases(order: Order) -> None:
     """Their menus outweigh their texts, and are others in each release: those of the shortest pages count as their own."""
     pages = manual(random.Random(1))
@@ -148,27 +133,14 @@ def test_pages_of_a_manual_are_found_in_other_releases(order: Order) -> None:
     assert found.recall(least=24) >= 0.9
 
 
-@ANY_ORDER
-def test_pages_of_which_only_a_banner_is_outside_marked_chrome_are_kept(order: Order) -> None:
-    pages = forms(random.Random(1))
-    assert kept(claim(pages, fingerprints(pages), order)) == 60
-
-
 @pytest.mark.parametrize(("chrome", "own"), [(300, 150), (600, 60)])
 @pytest.mark.parametrize("kind", ["counter", "pool"])
 def test_the_copies_of_one_page_that_differ_in_noise_are_dropped(kind: str, chrome: int, own: int) -> None:
     """The page itself is met before its copies, which have a parameter more."""
     pages = trap(kind, random.Random(2), chrome=chrome, own=own)
-    claimed = claim(pages, fingerprints(pages), in_order)
-    assert len({one.page.content for one in claimed if one.kept}) == 30
-    assert kept(claimed) <= 30 + 20
-
-
-def test_of_copies_that_a_parameter_tells_apart_any_may_be_kept() -> None:
-    """Where it is first met with a parameter, another value of it may as well be another page."""
-    pages = trap("counter", random.Random(2), chrome=300, own=150)
-    claimed = claim(pages, fingerprints(pages), shuffled)
-    assert len({one.page.content for one in claimed if one.kept}) == 30
+    kept = [page.content for page, is_kept in claim(pages, fingerprints(pages), in_order) if is_kept]
+    assert len(set(kept)) == 30
+    assert len(kept) <= 30 + 20
 
 
 @pytest.mark.parametrize("kind", APPS)
@@ -178,21 +150,14 @@ def test_pages_whose_content_is_data_in_a_script_are_kept(kind: str) -> None:
         ShopPage(f"http://app.example/{number}", app(kind, number, rng), f"{number}", 20, "")
         for number in range(50)
     ]
-    assert kept(claim(pages, fingerprints(pages), in_order)) == 50
+    assert all(is_kept for _, is_kept in claim(pages, fingerprints(pages), in_order))
 
 
 def test_a_page_with_new_tokens_and_times_in_its_data_is_one_page_whatever_its_session() -> None:
     rng = random.Random(4)
     urls = [f"http://app.example/?sid={number:032x}" for number in range(50)]
     pages = [ShopPage(url, changing(rng), "one", 20, "") for url in urls]
-    assert kept(claim(pages, fingerprints(pages), in_order)) == 1
-
-
-def test_copies_with_new_words_each_time_may_be_kept() -> None:
-    """Thirty words that nobody has seen before are a product somewhere: they are not told from it."""
-    pages = trap("new words", random.Random(2))
-    claimed = claim(pages, fingerprints(pages), in_order)
-    assert len({one.page.content for one in claimed if one.kept}) == 30
+    assert sum(is_kept for _, is_kept in claim(pages, fingerprints(pages), in_order)) == 1
 
 
 @pytest.mark.slow

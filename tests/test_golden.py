@@ -6,6 +6,7 @@ Nothing in these folders is ever changed.  A new format gets a folder of its own
 import gzip
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -23,35 +24,32 @@ from tests.support.stores import opened
 GOLDEN = Path(__file__).with_name("golden")
 #: What the crawls have kept.
 KEPT = ("/", "/story", "/print", "/copy")
-#: By folder: the layout of its file, the format of its index in Redis, and that of its export.
-NAMES = (
-    "index-1",
-    "index-2",
-    "index-3",
-    "index-4",
-    "index-5",
-    "redis-5",
-    "scheme-4",
-    "index-6",
-    "scheme-6",
-    "index-7",
-)
-FILES = dict(zip(NAMES, (1, 2, 3, 4, 5, 5, 5, 6, 6, 7), strict=True))
-SERVERS = dict(zip(NAMES, (1, 2, 3, 4, 4, 5, 5, 6, 6, 6), strict=True))
-EXPORTS = {
-    "index-3": 1,
-    "index-4": 2,
-    "index-5": 2,
-    "redis-5": 2,
-    "scheme-4": 2,
-    "index-6": 3,
-    "scheme-6": 3,
-    "index-7": 3,
+
+
+class Written(NamedTuple):
+    """The numbers of what was written: of a file, an index in Redis, an export, and of the fingerprints in them."""
+
+    layout: int
+    format: int
+    export: int = 0
+    scheme: int = 0
+
+
+FOLDERS = {
+    "index-1": Written(1, 1),
+    "index-2": Written(2, 2),
+    "index-3": Written(3, 3, 1),
+    "index-4": Written(4, 4, 2),
+    "index-5": Written(5, 4, 2),
+    "redis-5": Written(5, 5, 2),
+    "scheme-4": Written(5, 5, 2),
+    "index-6": Written(6, 6, 3, 5),
+    "scheme-6": Written(6, 6, 3, 6),
+    "index-7": Written(7, 6, 3, 7),
 }
-#: The scheme of the fingerprints, of those that could be read but for it.
-SCHEMES = {"index-6": 5, "scheme-6": 6, "index-7": 7}
-#: Of these, what is read.
-LAYOUTS, FORMATS, LINES, FINGERPRINTS = {7}, {6}, {3}, {7}
+#: What is read.
+READ = Written(7, 6, 3, 7)
+EXPORTS = [name for name, written in FOLDERS.items() if written.export]
 
 
 async def judge(index: Index) -> None:
@@ -68,50 +66,49 @@ async def judge(index: Index) -> None:
         assert (verdict.status, verdict.known) == ("new", known)
 
 
-def refusal(what: str, found: int, read: set[int]) -> str:
-    return f"was built by an older version of this program: its {what} is {found}, and this one's is {max(read)};"
-
-
-def refused(name: str, what: str, found: int, read: set[int]) -> str:
-    """Why an index is refused: by its format, or else by its fingerprints."""
-    if found not in read:
-        return refusal(what, found, read)
-    return refusal("scheme of fingerprints", SCHEMES[name], FINGERPRINTS)
+def refusal(name: str, what: str) -> str:
+    """Why an index or an export is refused: by its own number, or else by its fingerprints; "" if it is read."""
+    written = FOLDERS[name]
+    for called, field in ((what, what), ("scheme of fingerprints", "scheme")):
+        found, read = getattr(written, field), getattr(READ, field)
+        if found != read:
+            return f"was built by an older version of this program: its {called} is {found}, and this one's is {read};"
+    return ""
 
 
 def test_every_folder_has_its_line() -> None:
-    assert FILES.keys() == SERVERS.keys() == {path.parent.name for path in GOLDEN.glob("*/index.sqlite.gz")}
-    assert EXPORTS.keys() == {path.parent.name for path in GOLDEN.glob("*/export.jsonl")}
+    assert FOLDERS.keys() == {path.parent.name for path in GOLDEN.glob("*/index.sqlite.gz")}
+    assert {*EXPORTS} == {path.parent.name for path in GOLDEN.glob("*/export.jsonl")}
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", FOLDERS)
 @driven
 async def test_a_file_of_each_format_is_read_or_refused_and_left(name: str, tmp_path: Path) -> None:
-    path, layout = tmp_path / "index.sqlite", FILES[name]
+    path = tmp_path / "index.sqlite"
     before = gzip.decompress((GOLDEN / name / "index.sqlite.gz").read_bytes())
     path.write_bytes(before)
-    if layout in LAYOUTS and SCHEMES[name] in FINGERPRINTS:
+    if not (why := refusal(name, "layout")):
         async with opened(f"file:{path}", "golden", Detector()) as index:
             await judge(index)
     else:
-        with pytest.raises(IndexMismatchError, match=refused(name, "layout", layout, LAYOUTS)):
+        with pytest.raises(IndexMismatchError, match=why):
             async with opened(f"file:{path}", "golden", Detector()):
                 pass
         assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.parametrize("name", FOLDERS)
 @driven
 async def test_an_index_in_redis_of_each_format_is_read_or_refused_and_left(
     name: str, server: Server
 ) -> None:
     fill(server.client, json.loads((GOLDEN / name / "redis.json").read_text()))
-    before, format = server.contents(), SERVERS[name]
-    if format in FORMATS and SCHEMES[name] in FINGERPRINTS:
+    before = server.contents()
+    if not (why := refusal(name, "format")):
         async with opened(server.address, "golden", Detector()) as index:
             await judge(index)
     else:
-        with pytest.raises(IndexMismatchError, match=refused(name, "format", format, FORMATS)):
+        with pytest.raises(IndexMismatchError, match=why):
             async with opened(server.address, "golden", Detector()):
                 pass
         assert server.contents() == before
@@ -122,17 +119,15 @@ async def test_an_index_in_redis_of_each_format_is_read_or_refused_and_left(
 async def test_an_export_of_each_format_is_read_or_refused(name: str, tmp_path: Path) -> None:
     header, *lines = (GOLDEN / name / "export.jsonl").read_bytes().splitlines(keepends=True)
     async with opened(f"file:{tmp_path}/index.sqlite", "golden", Detector()) as index:
-        if EXPORTS[name] not in LINES:
+        written = FOLDERS[name]
+        if written.export != READ.export:
             with pytest.raises(
-                ValueError, match=f"of format {EXPORTS[name]}, and this version reads {max(LINES)}"
+                ValueError, match=f"of format {written.export}, and this version reads {READ.export}"
             ):
                 read_header(header, index, "it")
             return
-        if SCHEMES[name] not in FINGERPRINTS:
-            with pytest.raises(
-                IndexMismatchError,
-                match="it " + refusal("scheme of fingerprints", SCHEMES[name], FINGERPRINTS),
-            ):
+        if why := refusal(name, "export"):
+            with pytest.raises(IndexMismatchError, match="it " + why):
                 read_header(header, index, "it")
             return
         read_header(header, index, "it")

@@ -11,13 +11,12 @@ import random
 import re
 import subprocess
 import sys
-import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -27,11 +26,13 @@ from crawler.demo import Site
 from crawler.spiders.site import SiteSpider
 from dedup import Detector
 from dedup.page.limits import MAX_ATTRIBUTES, MAX_CHARACTERS, MAX_TAGS
+from tests.support import slow
 from tests.support.packing import PACK
 from tests.support.pages.lookalikes import NEGATIVES
 from tests.support.pages.mutations import MUTATIONS
 from tests.support.pages.tagsoup import SOUP, SURE, numbered, until
 from tests.support.processes import scrapy
+from tests.support.serving import served
 
 SECONDS = 4 * 2
 MEGABYTES = 4 * 200
@@ -47,60 +48,40 @@ CROWD = MAX_ATTRIBUTES // FULL
 BOMBS: dict[str, tuple[str | None, Callable[[], str]]] = {
     # One tag of many attributes, and what might hide it.
     "attributes": ("hostile", lambda: SURE + "<p" + numbered(" a#=1", 75_000) + ">"),
-    "attributes without values": ("hostile", lambda: "<p" + numbered(" a#", 75_000) + ">"),
     "attributes without spaces": ("hostile", lambda: "<p " + numbered('a#=""', 75_000) + ">"),
-    "attributes after slashes": ("hostile", lambda: "<p" + numbered("/a#", 75_000) + ">"),
     "attributes after NULs": ("hostile", lambda: "<\0p" + numbered("\0 \0a#", 75_000) + ">"),
-    "attributes in capitals": ("hostile", lambda: "<P" + numbered(" A#=1", 75_000) + ">"),
-    "attributes of a link": ("hostile", lambda: "<a href=/" + numbered("\na#", 75_000) + ">"),
     "attributes with quoted >": ("hostile", lambda: "<p" + numbered(' a#=">"', 75_000) + ">"),
-    "attributes with quoted <p>": ("hostile", lambda: "<p" + numbered(" a#='<p>'", 75_000) + ">"),
-    "attributes named <": ("hostile", lambda: "<p" + numbered(" <a#", 75_000) + ">"),
     "attributes after one quoted >": ("hostile", lambda: '<p a=">"' + numbered(" a#", 75_000) + ">"),
-    "attributes after a quote in a comment": (
-        "hostile",
-        lambda: '<!-- <a b=" --><p' + numbered(" a#", 75_000) + ">",
-    ),
     "attributes after a quote in a script": (
         "hostile",
         lambda: "<script>a='<p b=\"'</script><p" + numbered(' a#=">"', 75_000) + ">",
     ),
-    "attributes in a tag of a text": ("hostile", lambda: SURE * 100 + "<i" + numbered(" a#", 75_000) + ">"),
     "attributes of every tag": ("hostile", lambda: until(FULL, "<p" + numbered(" a#", 2_000) + ">")),
     "as many attributes as may be": (None, lambda: until(FULL, "<p" + numbered(" a#", CROWD) + ">", SURE)),
-    "the same attribute": (None, lambda: SURE + "<p" + " a=1" * 900_000 + ">"),
     "attributes of a tag without end": ("hostile", lambda: SURE + "<p" + numbered(" a#=1", 75_000)),
     "a long attribute": (None, lambda: SURE + "<p a='" + "x" * 3_900_000 + "'>"),
     # More than is judged.
     "a million comments": ("large", lambda: SURE + "<!--->" * 1_000_000),
-    "a million processing instructions": ("large", lambda: SURE + "<?x>" * 1_000_000),
     "a million nested elements": ("large", lambda: SURE + "<div>" * 1_000_000),
-    "half a million links": ("large", lambda: SURE + numbered("<a href=/#>x</a>", 500_000)),
     "a text of 10 MB": ("large", lambda: SURE + "word " * 2_000_000),
     "16 MB of attributes": ("large", lambda: until(16_000_000, "<p" + numbered(" a#", 100_000) + ">")),
     # As much as is judged.
     "comments": (None, lambda: SURE + "<!--->" * (TAGS - 1)),
     "open elements": ("truncated", lambda: SURE + "<div>" * (TAGS - 1)),
-    "end tags within elements": (None, lambda: SURE + "<div>" * 2_000 + "</p>" * (TAGS - 2_001)),
     "table cells": (None, lambda: SURE + "<table>" + "<td>x" * (TAGS - 2)),
     "roles": (None, lambda: SURE + "<p role=navigation>x" * (TAGS - 2)),
-    "roles of images": (None, lambda: SURE + "<img src=a.png role=search>" * (TAGS - 2)),
     "parts within parts": ("truncated", lambda: SURE + "<nav><section><h1>" * (TAGS // 3 - 1)),
-    "hidden scripts": (None, lambda: SURE + "<noscript><script></script></noscript>" * (TAGS // 4 - 1)),
     "formatting": ("truncated", lambda: SURE + "<b><i><font>" * (TAGS // 3 - 1)),
     "links": (None, lambda: SURE + numbered("<a href=../#>", TAGS - 1)),
     "links under a deep base": (
         None,
         lambda: f"{SURE}<base href=http://e.org/{'a/' * 900}>" + numbered("<a href=#>", TAGS - 2),
     ),
-    "links of many semicolons": (None, lambda: SURE + numbered(f"<a href=/{';' * 1_900}#>", 2_000)),
     "links of many folders": (None, lambda: SURE + numbered(f"<a href={'../' * 600}#>", 2_000)),
     "words": ("truncated", lambda: until(FULL, "x ", "<p>")),
     "Han": ("truncated", lambda: until(FULL, "漢", "<p>")),
     "U+FDFA": ("truncated", lambda: until(FULL, "\ufdfa", "<p>")),
-    "squared kana": ("truncated", lambda: until(FULL, "\u3316", "<p>")),
     "combining marks": (None, lambda: until(FULL, "\u0301\u0323", SURE)),
-    "zero-width characters": (None, lambda: until(FULL, "\u200d", SURE)),
     "one long word": (None, lambda: until(FULL, "x", SURE)),
     "character references": (None, lambda: until(FULL, "&#x61;&amp;&zwj;", SURE)),
     "ampersands": ("truncated", lambda: until(FULL, "&am", SURE)),
@@ -114,15 +95,7 @@ BOMBS: dict[str, tuple[str | None, Callable[[], str]]] = {
     "a PNG of 3 MB": ("binary", lambda: "\x89PNG\r\n\x1a\n\0\0\0" * 250_000),
 }
 #: The longest, which the default run leaves out.
-LONG = {
-    *(
-        "links under a deep base",
-        "links of many semicolons",
-        "links of many folders",
-        "zero-width characters",
-    ),
-    *("squared kana", "Han", "ampersands", "attributes of every tag"),
-}
+LONG = {"links under a deep base", "links of many folders", "Han", "ampersands", "attributes of every tag"}
 
 #: Judges the pages of some files, each in a fork: reason, seconds, megabytes; null if that takes a minute.
 JUDGE = """
@@ -169,9 +142,7 @@ def judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield judge
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in BOMBS]
-)
+@pytest.mark.parametrize("name", [slow(name) if name in LONG else name for name in BOMBS])
 def test_a_bomb_is_dealt_with_in_bounded_time_and_memory(judge: Judge, name: str) -> None:
     expected, make = BOMBS[name]
     reason, seconds, megabytes = judge(make())
@@ -182,40 +153,14 @@ def test_a_bomb_is_dealt_with_in_bounded_time_and_memory(judge: Judge, name: str
 
 # --- Mutated pages ----------------------------------------------------------------------------------
 
-SPLINTERS = [piece.encode() for piece in SOUP] + [
-    *(
-        b"\xff",
-        b"\0",
-        b"\xef\xbb\xbf",
-        b"\xed\xa0\x80",
-        b"\x1b$B",
-        b"\xcc\x81",
-        b"\xef\xb7\xba",
-        b"&#x110000;",
-    ),
-    *(
-        b"<base href=http://[>",
-        b"<a href='//",
-        b"<img src=",
-        b"<frameset>",
-        b"<svg>",
-        b"<table>",
-        b"<select>",
-    ),
-]
+SPLINTERS = [
+    *(piece.encode() for piece in SOUP),
+    b"\xff", b"\0", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\x1b$B", b"\xcc\x81", b"\xef\xb7\xba", b"&#x110000;",
+    b"<base href=http://[>", b"<a href='//", b"<img src=", b"<frameset>", b"<svg>", b"<table>", b"<select>",
+]  # fmt: skip
 LABELS = [
-    None,
-    "utf-8",
-    "utf-8",
-    "latin-1",
-    "utf-16",
-    "shift_jis",
-    "gb18030",
-    "utf-7",
-    "zlib",
-    "punycode",
-    "x" * 99,
-]
+    None, "utf-8", "utf-8", "latin-1", "utf-16", "shift_jis", "gb18030", "utf-7", "zlib", "punycode", "x" * 99,
+]  # fmt: skip
 
 
 def real_pages() -> list[bytes]:
@@ -255,7 +200,7 @@ def damage(page: bytes, pages: list[bytes], chance: random.Random) -> bytes:
 REASONS = {None, "empty", "short", "truncated", "binary", "undecodable", "large", "hostile", "scripted"}
 
 
-@pytest.mark.parametrize("number", [1_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [1_000, slow(100_000)])
 def test_no_damaged_page_takes_long_or_raises(number: int) -> None:
     pages, chance, detector = real_pages(), random.Random(1), Detector()
     longest, reasons = 0.0, set()
@@ -284,27 +229,12 @@ GZIP, DEFLATE, BROTLI, ZSTD = (
 def serve(answers: dict[str, Answer]) -> Iterator[str]:
     """Serves pages with headers of their own on loopback, and gives its address."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(asked: BaseHTTPRequestHandler) -> tuple[int, Collection[tuple[str, str]], bytes]:
+        headers, body = answers.get(asked.path, ({}, b""))
+        return 200 if asked.path in answers else 404, headers.items(), body
 
-        def do_GET(self) -> None:
-            headers, body = answers.get(self.path, ({}, b""))
-            self.send_response(200 if self.path in answers else 404)
-            for name, value in {"Content-Length": str(len(body)), **headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            with suppress(ConnectionError):  # who has had enough hangs up
-                self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Quiet."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
+    with served(answer) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def text(path: str) -> bytes:

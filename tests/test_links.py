@@ -41,24 +41,15 @@ def lost(name: str, found: set[str], small: bool = False) -> int:
 
 #: With links of near-duplicates followed by their yield: the most downloads, and the most contents that are lost.
 YIELD = {
-    "mirror": (360, 0),
     "mirrors5": (1254, 0),
     "hidden": (580, 0),
-    "hosts": (1254, 0),
     "versions": (1130, 13),
     "session": (1400, 0),
-    "token": (1400, 0),
     "sessionpath": (1850, 0),
-    "from": (2273, 0),
-    "printer": (1009, 0),
-    "wiki": (1449, 0),
     "forum": (1505, 0),
-    "facets": (1970, 0),
     "calendar": (780, 60),
-    "soft404": (590, 0),
     "soft404x10": (610, 0),
     "soft404short": (560, 0),
-    "catchall": (800, 0),
 }
 
 

@@ -5,6 +5,7 @@ from itertools import cycle
 import pytest
 
 from benchmarks.living import ALL
+from tests.support import slow
 from tests.support.coroutines import driven
 from tests.support.living import ADDRESSES, NOISES, crawl, pages_of, shuffled
 
@@ -21,7 +22,11 @@ SIGNED = [
 
 
 @pytest.mark.parametrize(
-    ("noise", "kind", "addresses"), [*zip(NOISES, SIGNED, cycle(ADDRESSES), strict=False)]
+    ("noise", "kind", "addresses"),
+    [
+        (slow if params[0] == "campaigns" else pytest.param)(*params)
+        for params in zip(NOISES, SIGNED, cycle(ADDRESSES), strict=False)
+    ],
 )
 @driven
 async def test_no_sign_of_a_living_site_is_lost(noise: str, kind: str, addresses: str) -> None:
@@ -29,9 +34,13 @@ async def test_no_sign_of_a_living_site_is_lost(noise: str, kind: str, addresses
     assert (await crawl(shuffled(pages, 1))).lost() == set()
 
 
-@pytest.mark.parametrize("at_once", [1, 8])
 @pytest.mark.parametrize(
-    ("noise", "kind", "addresses"), [*zip(NOISES, KINDS, cycle(ADDRESSES), strict=False)]
+    ("noise", "kind", "addresses", "at_once"),
+    [
+        (pytest.param if number % 2 == (at_once > 1) else slow)(noise, kind, addresses, at_once)
+        for number, (noise, kind, addresses) in enumerate(zip(NOISES, KINDS, cycle(ADDRESSES), strict=False))
+        for at_once in (1, 8)
+    ],
 )
 @driven
 async def test_no_content_of_a_living_site_is_lost(

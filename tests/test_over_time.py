@@ -10,10 +10,18 @@ import pytest
 from filelock import FileLock
 from scrapy.utils.test import get_crawler
 
+from tests.support import slow
 from tests.support.crawls import ADDON, TWINS, Answer, Crawl, Run, Site, Walker, page
 from tests.support.stores import in_file
 
-pytestmark = pytest.mark.parametrize("store", ["file", "redis"])
+
+@pytest.fixture(params=["file", slow("redis")])
+def store(request: pytest.FixtureRequest) -> str:
+    """Each kind of index that is there for the next crawl."""
+    return str(request.param)
+
+
+BOTH = pytest.mark.parametrize("store", ["file", "redis"], indirect=True)
 
 
 class Shopper(Walker):
@@ -33,27 +41,8 @@ class Items:
 
     def crawl(self, pages: dict[str, Answer], spider: type[Walker] = Walker, **settings: Any) -> list[str]:
         """Crawls once more; the paths of the items."""
-        self.last: Crawl = self._crawl(pages, collecting(spider), **self._where | settings)
-        return sorted(self.last.spider.items)
-
-
-def collecting(spider: type[Walker]) -> type[Walker]:
-    """A spider that has a list of its items, as its crawl's pipelines get them."""
-
-    class Collecting(spider):  # type: ignore[misc, valid-type]
-        @classmethod
-        def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
-            from scrapy import signals
-
-            made = super().from_crawler(crawler, *args, **kwargs)
-            made.items = []
-            crawler.signals.connect(made.scraped, signals.item_scraped)
-            return made
-
-        def scraped(self, item: dict[str, str]) -> None:
-            self.items.append(item["path"])
-
-    return Collecting
+        self.last: Crawl = self._crawl(pages, spider, **self._where | settings)
+        return sorted(item["path"] for item in self.last.items)
 
 
 @pytest.fixture
@@ -78,6 +67,7 @@ def test_with_another_index_of_the_same_name_all_is_handed_over_again(items: Ite
     assert items.crawl(story, **default) == sorted(story)
 
 
+@BOTH
 def test_a_content_is_kept_where_it_is_left_when_the_page_that_was_kept_is_gone(items: Items) -> None:
     assert items.crawl(TWINS) == ["/", "/a", "/behind-a"]
     assert items.crawl(TWINS) == ["/", "/a", "/behind-a"]
@@ -95,6 +85,7 @@ def in_session(number: int, pages: int, extra: int = 0, name: str = "PHPSESSID")
     }
 
 
+@BOTH
 def test_links_with_new_session_ids_hide_nothing(items: Items) -> None:
     assert len(items.crawl(in_session(1, 8))) == 9
     assert len(items.crawl(in_session(2, 8, extra=4))) == 13
@@ -126,6 +117,7 @@ def test_a_renamed_host_hides_nothing(items: Items, site: Site) -> None:
 # --- Incremental crawls ----------------------------------------------------------------------------------
 
 
+@BOTH
 def test_an_incremental_crawl_hands_over_what_is_new_or_has_changed(items: Items) -> None:
     site = {"/": page("home", "/list"), "/list": page("list", "/x", "/y"), "/x": page("x"), "/y": page("y")}
     assert items.crawl(site, DEDUP_INCREMENTAL=True) == ["/", "/list", "/x", "/y"]
@@ -196,6 +188,7 @@ def test_an_item_on_which_a_pipeline_failed_is_handed_over_by_the_next_increment
 # --- One crawl in parts ----------------------------------------------------------------------------------
 
 
+@BOTH
 def test_a_job_that_goes_on_is_one_crawl(items: Items, tmp_path: Path) -> None:
     """What its first part has kept is not handed over again under another URL by its second."""
     site = {"/": page("home", "/a", "/1", "/2", "/b")} | {f"/{n}": page(n) for n in (1, 2)}
@@ -216,33 +209,29 @@ REFUSED = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWa
 # --- Two crawls at once ----------------------------------------------------------------------------------
 
 
+@BOTH
 def test_two_crawls_of_one_process_share_the_index(
-    crawl: Run, site: Site, address: str, namespace: str, tmp_path: Path
+    site: Site, address: str, namespace: str, tmp_path: Path
 ) -> None:
-    """Neither is refused, and together they hand over every content once."""
+    """Neither is refused, and together they hand over every content: a page is itself for both."""
     site.pages = {"/": page("home", "/a", "/b")} | {"/a": page("X"), "/b": page("Y")}
     settings = {"ADDONS": ADDON, "DEDUP_INDEX": address, "DEDUP_NAMESPACE": namespace, "DEDUP_CHROME": False}
     settings["DEDUP_LOG"] = str(tmp_path / "log.jsonl")
 
     async def both() -> list[Any]:
-        crawlers = [get_crawler(collecting(Walker), settings) for _ in range(2)]
+        crawlers = [get_crawler(Walker, settings) for _ in range(2)]
         await asyncio.gather(*(crawler.crawl_async(url=site.url) for crawler in crawlers))
         return [crawler.spider for crawler in crawlers]
 
     for _ in range(2):
-        spiders = asyncio.run(both())
-        kept = [path for spider in spiders for path in spider.items]
-        assert set(kept) == {"/", "/a", "/b"}
-        assert all(set(spider.items) == {"/", "/a", "/b"} for spider in spiders), "a page is itself for both"
+        assert [set(spider.judgements) for spider in asyncio.run(both())] == [set(site.pages)] * 2
 
 
 @REFUSED
-def test_a_second_process_is_refused_where_the_file_was_chosen(crawl: Run, store: str, address: str) -> None:
-    if store != "file":
-        pytest.skip("many processes share it")
-    crawl(TWINS, DEDUP_INDEX=address)
-    with FileLock(f"{address.removeprefix('file:')}.lock"):
-        done = crawl(TWINS, DEDUP_INDEX=address)
+def test_a_second_process_is_refused_where_the_file_was_chosen(crawl: Run, tmp_path: Path) -> None:
+    crawl(TWINS, DEDUP_INDEX=f"file:{tmp_path}/index")
+    with FileLock(tmp_path / "index.lock"):
+        done = crawl(TWINS, DEDUP_INDEX=f"file:{tmp_path}/index")
     assert done.requests == []
     assert done.stats["finish_reason"] == "dedup_index_in_use"
     assert "(DEDUP_NAMESPACE, DEDUP_INDEX)" in done.mishaps[0]
@@ -251,10 +240,8 @@ def test_a_second_process_is_refused_where_the_file_was_chosen(crawl: Run, store
 
 @REFUSED
 def test_where_nothing_can_be_written_a_crawl_keeps_every_page(
-    crawl: Run, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    crawl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if store != "file":
-        pytest.skip("it is not the default")
     (tmp_path / "there" / "duplicates.jsonl").mkdir(parents=True)
     (tmp_path / "there" / ".scrapy").touch()
     monkeypatch.chdir(tmp_path / "there")
@@ -273,10 +260,8 @@ def test_where_nothing_can_be_written_a_crawl_keeps_every_page(
 
 
 def test_a_second_process_goes_on_in_memory_where_the_file_is_the_default(
-    crawl: Run, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    crawl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if store != "file":
-        pytest.skip("it is not the default")
     monkeypatch.chdir(tmp_path)
     first = crawl(TWINS, DEDUP_INDEX=None)
     with FileLock(".scrapy/dedup/scrapybot/walker.sqlite.lock"):

@@ -2,10 +2,7 @@
 
     python -m benchmarks.quality NAME.pairs.tsv.gz --root FOLDER [-s DEDUP_NAME=VALUE ...] [options]
 
-NAME.pairs.tsv.gz has a, b and their resemblance, and NAME.docs.txt.gz beside it the pages' paths below FOLDER: then
-drops are measured by resemblance.  NAME.same.pairs.tsv.gz has the resemblance of main texts, and
-NAME.same.docs.txt.gz has a name for each page, too, which its versions share: then they are measured by identity.
-The thresholds are those of the settings, and each k and resemblance.
+NAME.pairs.tsv.gz has a, b and their resemblance, and NAME.docs.txt.gz beside it the pages' paths below FOLDER.  The thresholds are those of the settings, and each k and resemblance.
 """
 
 import argparse
@@ -19,7 +16,6 @@ from scrapy.settings import Settings
 from benchmarks.quality.collection import evaluate_collection
 from benchmarks.quality.features import ablated
 from benchmarks.quality.replay import Replay
-from benchmarks.quality.same import evaluate_identity
 from dedup.scrapy.commands.evaluate.run import thresholds
 from dedup.scrapy.settings import read_settings
 
@@ -42,7 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--sketch", action="store_true", help=exact)
     add("--quick", action="store_true", help="try the settings' thresholds only")
     add("--json", type=Path, metavar="FILE", help="write the figures to FILE")
-    add("--figure", type=Path, metavar="FILE", help="draw the figures (.svg, .png; needs matplotlib)")
     opts = parser.parse_args(arguments)
     settings = Settings({"DEDUP_INDEX": "memory:"})
     for each in opts.set:
@@ -50,11 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = read_settings(settings)
     detector = replace(options.detector, features=ablated(opts.features))
     replay = Replay(settings["DEDUP_INDEX"], detector, options.index.settings)
-    if opts.pairs.name.endswith(".same.pairs.tsv.gz"):
-        figures = evaluate_identity(opts.pairs, replay, opts)
-    else:
-        own = [(detector.max_distance, detector.min_resemblance)]
-        figures = evaluate_collection(opts.pairs, replay, own if opts.quick else thresholds(detector), opts)
+    own = [(detector.max_distance, detector.min_resemblance)]
+    figures = evaluate_collection(opts.pairs, replay, own if opts.quick else thresholds(detector), opts)
     if opts.json:
         opts.json.write_text(json.dumps(figures, indent=1) + "\n")
 

@@ -37,7 +37,7 @@ def evaluate_collection(
     thresholds: Sequence[tuple[int, float]],
     opts: argparse.Namespace,
 ) -> dict[str, Any]:
-    """Prints the figures for a collection and what else is asked for, draws them, and returns them."""
+    """Prints the figures for a collection and what else is asked for, and returns them."""
     detector = replay.detector
     pages = _read_pages(path, detector, opts.root, opts.seed, opts.sketch)
     stream = Stream(pages.fingerprints, detector)
@@ -49,12 +49,6 @@ def evaluate_collection(
         _print_sketch_error(pages, detector, opts.seed)
     if opts.through_index:
         rows.append(_print_through_index(pages, stream, replay))
-    if opts.figure:
-        from benchmarks.quality.figures import draw_collection  # which needs matplotlib
-
-        name = path.name.removesuffix(".pairs.tsv.gz")
-        draw_collection(opts.figure, rows, stream, pages.truth, detector, name)
-        print(f"figure drawn to {opts.figure}")
     return {"pages": stream.size, "seed": opts.seed, "parameters": detector.parameters, "rows": rows}
 
 

@@ -1,4 +1,4 @@
-"""Collections of pages with the truth of them: which of them resemble each other, or are the same."""
+"""Collections of pages with the truth of them: which of them resemble each other."""
 
 import gzip
 from collections import defaultdict
@@ -14,7 +14,6 @@ class Collection(NamedTuple):
 
     paths: list[str]
     truth: dict[int, dict[int, float]]  #: per page, resemblance of others; of at least .6
-    names: list[str]  #: per page, which page of the site it is: versions and mirrors share a name
 
 
 def read_html(path: str, root: Path) -> tuple[bytes | str, str]:
@@ -28,15 +27,11 @@ def read_html(path: str, root: Path) -> tuple[bytes | str, str]:
 
 
 def read_collection(pairs: Path) -> Collection:
-    """A collection from NAME.pairs.tsv.gz (a, b, resemblance; with a heading) and NAME.docs.txt.gz.
-
-    The latter has a path a line, and after a tab a name, if it is known which page of the site it is.
-    """
+    """A collection from NAME.pairs.tsv.gz (a, b, resemblance; with a heading) and NAME.docs.txt.gz (a path a line)."""
     docs = pairs.with_name(pairs.name.removesuffix(".pairs.tsv.gz") + ".docs.txt.gz")
     try:
         with gzip.open(docs, "rt", encoding="utf-8") as lines:
-            rows = [line.rstrip("\n").split("\t") for line in lines if line.strip()]
-        paths, names = [row[0] for row in rows], [row[-1] for row in rows]
+            paths = [line.rstrip("\n") for line in lines if line.strip()]
         position = {path: number for number, path in enumerate(paths)}
         truth: dict[int, dict[int, float]] = defaultdict(dict)
         with gzip.open(pairs, "rt", encoding="utf-8") as lines:
@@ -47,4 +42,4 @@ def read_collection(pairs: Path) -> Collection:
                 truth[one][other] = truth[other][one] = float(resemblance)
     except (OSError, EOFError, UnicodeDecodeError, ValueError, KeyError, StopIteration) as error:
         raise SettingsError(f"{pairs} and {docs} can't be read as a collection: {error!r}") from None
-    return Collection(paths, dict(truth), names)
+    return Collection(paths, dict(truth))

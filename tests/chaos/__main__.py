@@ -6,10 +6,9 @@ import time
 from collections import Counter
 from itertools import count
 
-from tests.chaos.plans import Servers
 from tests.chaos.spec import draw
 from tests.chaos.trial import run, shrunk
-from tests.support.redis import PROGRAM
+from tests.support.redis import PROGRAM, running_server
 
 
 def main() -> int:
@@ -20,7 +19,7 @@ def main() -> int:
     options = parser.parse_args()
     assert PROGRAM, "redis-server is not installed"
     trials, disturbed, failed = Counter[str](), Counter[str](), Counter[str]()
-    with Servers() as servers:
+    with running_server() as server:
         end = time.monotonic() + options.budget
         for seed in count(options.seed):
             if time.monotonic() > end:
@@ -28,7 +27,7 @@ def main() -> int:
             spec = draw(seed)
             kind = f"{spec.plan}, {spec.store}"
             begun = time.monotonic()
-            if (outcome := run(spec, servers)) is None:
+            if (outcome := run(spec, server)) is None:
                 continue
             missing, was_disturbed = outcome
             trials[kind] += 1
@@ -37,7 +36,7 @@ def main() -> int:
             print(f"seed {seed}: {kind}, {len(missing)} lost, {time.monotonic() - begun:.0f} s", flush=True)
             if missing:
                 print(f"  {', '.join(sorted(missing)[:5])} ...\n  {spec}", flush=True)
-                print(f"  the simplest: {shrunk(spec, servers)}", flush=True)
+                print(f"  the simplest: {shrunk(spec, server)}", flush=True)
     for kind, number in sorted(trials.items()):
         print(f"{number:5} {kind}: {disturbed[kind]} disturbed, {failed[kind]} with a loss")
     print(f"{trials.total()} trials from seed {options.seed} on, {failed.total()} with a loss")

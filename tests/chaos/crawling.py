@@ -11,11 +11,9 @@ import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
 from dedup.contrib.workers import shards
@@ -76,14 +74,12 @@ def _run(work: Callable[[], object]) -> None:
         os._exit(status)
 
 
-def crawl(
-    items: Path, own: dict[str, Any], spider: type[Spider] = Traveller, **arguments: object
-) -> Callable[[], object]:
+def crawl(items: Path, own: dict[str, Any], url: str) -> Callable[[], object]:
     """The work of a crawl, which writes its items to a file."""
 
     def work() -> None:
         shards.LEASE, shards.BEAT = LEASE, 0.1
-        asyncio.run(get_crawler(spider, own | {"ITEMS": str(items)}).crawl_async(**arguments))
+        asyncio.run(get_crawler(Traveller, own | {"ITEMS": str(items)}).crawl_async(url=url))
 
     return work
 
@@ -117,8 +113,4 @@ def contents(*files: Path) -> set[str]:
 
 def has(number: int, *files: Path) -> Callable[[], bool]:
     """Whether crawls have handed over so many items."""
-    return partial(_has, number, files)
-
-
-def _has(number: int, files: tuple[Path, ...]) -> bool:
-    return sum(file.read_bytes().count(b"\n") for file in files if file.exists()) >= number
+    return lambda: sum(file.read_bytes().count(b"\n") for file in files if file.exists()) >= number

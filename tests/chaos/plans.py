@@ -6,37 +6,18 @@ Each gives the contents that its crawls have handed over.
 import math
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
-from zlib import crc32
 
-from crawler.spiders.warc import WarcSpider
-from dedup.contrib.archives import Cleaning
 from tests.chaos.crawling import LEASE, Process, contents, crawl, has, settings
 from tests.chaos.site import Site
 from tests.chaos.spec import Spec
-from tests.contrib.archives.test_archive import record
-from tests.support.cluster import Cluster, running_cluster
-from tests.support.redis import Server, running_server
+from tests.support.redis import Server
 
 #: Seconds for which a server is away.
 OUTAGE = 1.0
-
-
-class Servers(ExitStack):
-    """The servers of trials, which are started when the first one needs them."""
-
-    @cached_property
-    def redis(self) -> Server:
-        return self.enter_context(running_server())
-
-    @cached_property
-    def cluster(self) -> Cluster:
-        return self.enter_context(running_cluster(replicas=0))
 
 
 @dataclass
@@ -44,7 +25,7 @@ class Trial:
     """What a plan needs."""
 
     spec: Spec
-    servers: Servers
+    server: Server
     folder: Path
     site: Site
     url: str
@@ -61,9 +42,7 @@ class Trial:
     def index(self) -> str:
         match self.spec.store:
             case "redis":
-                return self.servers.redis.address
-            case "cluster":
-                return self.servers.cluster.address
+                return self.server.address
             case "file":
                 return f"file:{self.folder}/index.sqlite"
         return "memory:"
@@ -141,14 +120,6 @@ def stop(trial: Trial) -> set[str]:
     return contents(*map(trial.file, ("first", "second", "third")))
 
 
-def together(trial: Trial) -> set[str]:
-    """Three crawlers on one index."""
-    names = ["one", "other", "third"]
-    for crawler in [Process(trial.crawl(name)) for name in names]:
-        crawler.wait()
-    return contents(*map(trial.file, names))
-
-
 def survive(trial: Trial) -> set[str]:
     """Two crawlers on one index, of which one is killed."""
     killed = Process(trial.crawl("killed", **trial.slowly()))
@@ -190,84 +161,21 @@ def shards(trial: Trial) -> set[str]:
 
 
 def outage(trial: Trial) -> set[str]:
-    """The server is killed, and started again; or a master of the cluster."""
+    """The server is killed, and started again."""
     crawler = Process(trial.crawl("only", **trial.slowly()))
-    server = (
-        trial.servers.redis
-        if trial.spec.store == "redis"
-        else trial.servers.cluster.nodes[trial.spec.seed % 3]
-    )
-    is_killed, begins = False, 0.0
-
-    def disturb() -> bool:
-        nonlocal is_killed, begins
-        if not begins and has(trial.items, trial.file("only"))():
-            server.kill()
-            is_killed, begins, trial.disturbed = True, time.monotonic(), True
-        elif is_killed and time.monotonic() > begins + OUTAGE:
-            server.start()
-            is_killed = False
-        return False
-
-    crawler.wait(disturb)
-    if is_killed:
-        server.start()
+    is_enough = has(trial.items, trial.file("only"))
+    while not (is_over := crawler.has_ended()) and not is_enough():
+        time.sleep(0.005)
+    if not is_over:
+        trial.disturbed = True
+        trial.server.kill()
+        time.sleep(OUTAGE)
+        trial.server.start()
+        crawler.wait()
     return trial.got("only")
-
-
-def archive(trial: Trial) -> set[str]:
-    """`scrapy dedup` is killed at some time of its run, and goes on."""
-    source = _archived(trial)
-    log, kept = trial.file("drops.jsonl"), trial.file("kept.warc")
-    whole = time.monotonic()
-    Process(Cleaning([str(source)], str(trial.file("whole.warc")), str(log) + ".whole", workers=1).run).wait()
-    seconds = time.monotonic() - whole
-    cleaning = Cleaning([str(source)], str(kept), str(log), workers=1)
-    late = time.monotonic() + seconds * trial.spec.moment
-    trial.kill(Process(cleaning.run), lambda: time.monotonic() > late)
-    if not kept.exists():
-        Process(cleaning.run).wait()
-    written = kept.read_text()
-    assert written == trial.file("whole.warc").read_text()
-    return {title for title in trial.site.titles if f"<title>{title}</title>" in written}
-
-
-def warc(trial: Trial) -> set[str]:
-    """`scrapy crawl warc` is killed, and started again at once."""
-    source = str(_archived(trial))
-    spider = type(
-        "Slow", (WarcSpider,), {"custom_settings": WarcSpider.custom_settings | {"DEDUP_INDEX": trial.index}}
-    )
-    drawn = trial.settings("first", ITEM_PIPELINES={}, DEDUP_INCREMENTAL=False)
-    own = {name: value for name, value in drawn.items() if name not in spider.custom_settings}
-
-    def start(name: str) -> Process:
-        feeds = {"FEEDS": {str(trial.file(name)): {"format": "jsonlines"}}}
-        return Process(crawl(trial.file(name), own | feeds, spider, path=source))
-
-    trial.kill(start("first"), has(trial.items, trial.file("first-drops.jsonl")))
-    start("second").wait()
-    written = trial.file("second").read_text()
-    return {title for title in trial.site.titles if f'"{title}"' in written}
-
-
-def _archived(trial: Trial) -> Path:
-    """All pages of the site, in any order."""
-    site, path = trial.site, trial.file("site.warc")
-    pages = [(address, number) for number in range(trial.spec.contents) for address in site.addresses(number)]
-    pages.sort(key=lambda page: crc32(repr((trial.spec.seed, page[1] * 7919 % 31, page[0][:2])).encode()))
-    with path.open("wb") as output:
-        for visit, (address, number) in enumerate(pages):
-            for _ in range(3):  # the first time it may fail
-                status, text = site.render(address, visit)
-            assert status == 200
-            url = f"http://archive-{number % trial.spec.hosts}.example{address}"
-            output.write(record(url, text))
-    return path
 
 
 #: By their names.
 PLANS: dict[str, Callable[[Trial], set[str]]] = {
-    plan.__name__: plan
-    for plan in (once, again, kill, stop, together, survive, shards, outage, archive, warc)
+    plan.__name__: plan for plan in (once, again, kill, stop, survive, shards, outage)
 }

@@ -4,7 +4,7 @@ import random
 from dataclasses import asdict, dataclass, fields, replace
 
 #: What is done by several processes at once, or to a server: these need an index that they share.
-SHARED = {"together", "survive", "shards", "outage"}
+SHARED = {"survive", "shards", "outage"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Spec:
     slow: float = 0.0  #: seconds that it takes for an item at most
     refuses: float = 0.0  #: a middleware refuses this share of the pages
     # The crawl
-    index: str = "memory"  #: or "file", "redis", "cluster"
+    index: str = "memory"  #: or "file", "redis"
     plan: str = "once"  #: or another one of `tests.chaos.plans`
     moment: float = 0.5  #: after which share of the items, or of the time, something is killed or stopped
     delay: float = 0.0  #: seconds between two requests of a crawl that is killed or stopped
@@ -55,9 +55,7 @@ class Spec:
     @property
     def store(self) -> str:
         """The kind of index, which is one that the plan can have."""
-        if self.plan in SHARED and self.index in {"memory", "file"}:
-            return "redis"
-        return "redis" if self.plan == "shards" else self.index
+        return "redis" if self.plan in SHARED else self.index
 
 
 DEFAULTS = asdict(Spec())
@@ -77,11 +75,8 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "fails": (0.0, 0.0, 0.1, 0.4),
     "slow": (0.0, 0.0, 0.1, 1.0),
     "refuses": (0.0, 0.0, 0.2),
-    "index": ("memory", "file", "file", "redis", "cluster"),
-    "plan": (
-        *("once", "again", "kill", "stop", "together", "survive"),
-        *("shards", "outage", "archive", "warc"),
-    ),
+    "index": ("memory", "file", "file", "redis"),
+    "plan": ("once", "again", "kill", "stop", "survive", "shards", "outage"),
     "moment": (0.1, 0.3, 0.5, 0.7, 0.9),
     "delay": (0.0, 0.0, 0.1),
     "at_once": (1, 4, 16),

@@ -1,13 +1,11 @@
 """A short fixed set of random trials; ``make chaos`` runs more of them."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from tests.chaos.plans import PLANS, Servers
+from tests.chaos.plans import PLANS
 from tests.chaos.spec import Spec, draw
 from tests.chaos.trial import run
+from tests.support.redis import Server
 
 #: Trials in which something was lost once, as they were shrunk.
 FOUND = (
@@ -18,7 +16,7 @@ FOUND = (
 )
 
 
-#: Another one of each plan that several processes or a server have a part in, and of archives.
+#: Another one of each plan that several processes or a server have a part in.
 PLANNED = (
     pytest.param(Spec(3, plan=plan, copies=("print",), hosts=2, at_once=4), marks=pytest.mark.slow)
     for plan in PLANS
@@ -29,12 +27,6 @@ HEIR = Spec(5, plan="shards", copies=("print",), hosts=2, at_once=4, delay=0.05,
 
 #: Items that several pages make, of which only the first one has changed: `tests/contrib/changes/test_changes.py` has a shorter one.
 CARRIED = Spec(520026, changes=0.3, callback="chain", index="file", plan="again", incremental=True)
-
-
-@pytest.fixture(scope="module")
-def servers(redis_socket: Path) -> Iterator[Servers]:
-    with Servers() as servers:
-        yield servers
 
 
 @pytest.mark.parametrize(
@@ -48,7 +40,7 @@ def servers(redis_socket: Path) -> Iterator[Servers]:
     ],
     ids=str,
 )
-def test_a_crawl_with_the_filter_hands_over_what_it_hands_over_without(spec: Spec, servers: Servers) -> None:
-    outcome = run(spec, servers)
+def test_a_crawl_with_the_filter_hands_over_what_it_hands_over_without(spec: Spec, server: Server) -> None:
+    outcome = run(spec, server)
     assert outcome is not None
     assert outcome.lost == set()

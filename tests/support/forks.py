@@ -1,7 +1,7 @@
 """Runs tests in forks of the process that has collected them: ``pytest -p tests.support.forks --forks 5``.
 
 What is imported and collected once, all of them have.  A file's tests are run by one fork, in their order; whichever is
-free takes the next file.  Files that measure CPU (``pytest.mark.alone``) are run when all others have ended.
+free takes the next file.
 """
 
 import os
@@ -70,15 +70,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not is_on(session) or session.testsfailed:
         return None  # pytest goes on as ever
     files = [[*items] for _, items in groupby(session.items, lambda item: item.path)]
-    alone = [items for items in files if items[0].get_closest_marker("alone")]
-    others = [items for items in files if items not in alone]
-    if not share(session, others, session.config.option.forks, "fork") and alone:
-        share(session, alone, 1, "alone")
+    share(session, files, session.config.option.forks)
     return True
 
 
-def share(session: pytest.Session, files: list[list[pytest.Item]], forks: int, name: str) -> bool:
-    """Runs the tests of some files, in so many forks of this process; returns whether it is in one of these."""
+def share(session: pytest.Session, files: list[list[pytest.Item]], forks: int) -> None:
+    """Runs the tests of some files, in so many forks of this process."""
     turns, write = os.pipe()  # what one has read, nobody else reads
     with open(write, "wb") as file:
         file.write(b"".join(number.to_bytes(SIZE) for number in range(len(files))))
@@ -93,14 +90,13 @@ def share(session: pytest.Session, files: list[list[pytest.Item]], forks: int, n
         if not process:
             for line in (*lines, ours):
                 line.close()
-            begin(session.config, theirs, base / f"{name}{number}")
+            begin(session.config, theirs, base / f"fork{number}")
             run(session, (item for place in places(turns) for item in files[place]), is_over)
-            return True
+            return
         theirs.close()
         lines[ours] = process
     os.close(turns)
     follow(session, [item for items in files for item in items], lines, is_over)
-    return False
 
 
 # --- A fork -------------------------------------------------------------------------------------------

@@ -9,25 +9,17 @@ import warnings
 from contextlib import suppress
 from functools import cache
 from importlib import import_module, metadata
-from pkgutil import iter_modules
+from pkgutil import iter_modules, walk_packages
 
 from tests.support.waiting import LIMIT
 
-#: Packages, with all that is in them.
+#: Packages, with all that is in them and, of ours, below them.
 PACKAGES = (
     "scrapy.commands",
     "scrapy.downloadermiddlewares",
     "scrapy.extensions",
     "scrapy.spidermiddlewares",
-    "dedup.links",
-    "dedup.scrapy",
-    "dedup.scrapy.commands",
-    "dedup.scrapy.commands.index",
-    "dedup.scrapy.crawl",
-    "dedup.scrapy.log",
-    "dedup.scrapy.requests",
-    "dedup.contrib.changes",
-    "dedup.contrib.workers",
+    "dedup",
 )
 #: What else most crawls import, and what else is run in forks.
 MODULES = (
@@ -54,19 +46,6 @@ MODULES = (
     "scrapy.utils.engine",
     "scrapy.utils.test",
     "tldextract",
-    "dedup.batch.rows",
-    "dedup.droplog.course",
-    "dedup.droplog.reader",
-    "dedup.texts.texts",
-    "dedup.index.local.index",
-    "dedup.index.redis.clustered",
-    "dedup.index.redis.index",
-    "dedup.contrib.changes.commands.run",
-    "dedup.scrapy.commands.compare.run",
-    "dedup.contrib.archives.commands.run",
-    "dedup.scrapy.commands.duplicates.run",
-    "dedup.scrapy.commands.evaluate.run",
-    "dedup.scrapy.commands.links.run",
     "crawler.items",
     "crawler.spiders.site",
     "crawler.spiders.warc",
@@ -75,8 +54,8 @@ MODULES = (
 
 def modules(package: str) -> list[str]:
     """The names of a package and of its modules."""
-    found = iter_modules(import_module(package).__path__, f"{package}.")
-    return [package, *(module.name for module in found)]
+    below = walk_packages if package == "dedup" else iter_modules
+    return [package, *(found.name for found in below(import_module(package).__path__, f"{package}."))]
 
 
 metadata.version = cache(metadata.version)  # each crawl tells a dozen of them

@@ -47,10 +47,6 @@ class Result:
     def wasted(self) -> int:
         return sum(status == "duplicate" for status in self.statuses.values())
 
-    @property
-    def kept(self) -> list[str]:
-        return [url for url, status in self.statuses.items() if status != "duplicate"]
-
 
 Judge = Callable[[str, Page], Awaitable[Status]]
 
@@ -62,20 +58,18 @@ async def simulate(
     *,
     follow: Literal["never", "yield", "all"] = "never",
     order: Order = "depth first",
-    concurrency: int = 1,
     most: int = 10**6,
     shuffle: int | None = None,
 ) -> Result:
     """Crawls until nothing is left, or to ``most`` downloads.
 
     ``links`` is what decides with ``follow="yield"``; None: nothing does.
-    ``concurrency`` is how many requests are under way at once.  ``shuffle`` is a seed for the order of each page's
+    ``shuffle`` is a seed for the order of each page's
     links; None: that of the page.
     """
     result, rng = Result(), random.Random(shuffle)
     seen = {site.start}
     queue: list[tuple[int, Link]] = []
-    under_way: list[Link] = []
     pushed = 0
 
     def push(link: Link) -> None:
@@ -92,20 +86,16 @@ async def simulate(
 
     push(Link(site.start))
     while result.downloads < most:
-        while queue and len(under_way) < concurrency:
-            _, link = heapq.heappop(queue)
-            if may_go(link):
-                if links:
-                    links.note(link)
-                under_way.append(link)
-        if not under_way:
-            back = links.idle() if links else []
-            if not back:
+        if not queue:
+            for back in links.idle() if links else []:
+                push(back)
+            if not queue:
                 break
-            for link in back:
-                push(link)
+        _, link = heapq.heappop(queue)
+        if not may_go(link):
             continue
-        link = under_way.pop(0)
+        if links:
+            links.note(link)
         page = site.fetch(link.url)
         if page is None:
             continue
@@ -133,7 +123,7 @@ async def simulate(
                 links.parking.remove(url)
                 push(Link(url, link.url, True))
     else:
-        result.ended = not queue and not under_way
+        result.ended = not queue
     result.parked = len(links.parking) if links else 0
     return result
 

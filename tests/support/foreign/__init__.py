@@ -7,102 +7,27 @@ Called again, it makes the site as it was at the beginning.
 import asyncio
 import json
 from collections.abc import Callable
+from inspect import isfunction, signature
 from typing import Any, NamedTuple
 
 from itemadapter import ItemAdapter
 from scrapy import Spider, signals
 from scrapy.utils.test import get_crawler
 
-from tests.support.foreign import feeds, handed, hidden, records, shops, signs, stores, trouble, ways
-from tests.support.foreign.site import Site, serving
-
-__all__ = [
-    "SHAPES",
-    "Gathered",
-    "Shape",
-    "feeds",
-    "gather",
-    "handed",
-    "hidden",
-    "records",
-    "serving",
-    "shops",
-    "signs",
-    "stores",
-    "trouble",
-    "ways",
-]
+from tests.support.foreign import feeds, handed, hidden, records, shops, trouble, ways
+from tests.support.foreign.site import Site
+from tests.support.foreign.site import serving as serving
 
 Shape = Callable[[Site], type[Spider]]
 
-SHAPES: tuple[Shape, ...] = (
-    stores.frames,
-    stores.locator,
-    stores.regions,
-    stores.branches,
-    stores.lots,
-    stores.scripts,
-    stores.markers,
-    stores.linked_data,
-    stores.grid,
-    records.opinions,
-    records.register,
-    records.pager,
-    records.tickets,
-    records.gazette,
-    records.meetings,
-    records.rates,
-    records.forum,
-    records.profiles,
-    records.jobs,
-    feeds.postbacks,
-    feeds.members,
-    shops.variants,
-    shops.categories,
-    shops.polling,
-    shops.sessions,
-    shops.inline,
-    shops.rendered,
-    feeds.xml_feed,
-    feeds.csv_feed,
-    feeds.scroll,
-    feeds.interface,
-    shops.gallery,
-    shops.on_request,
-    trouble.captcha,
-    trouble.mirror,
-    trouble.headers,
-    trouble.closed,
-    ways.domain,
-    ways.rules,
-    ways.previews,
-    ways.raising,
-    ways.tokens,
-    ways.redirected,
-    trouble.languages,
-    trouble.stock,
-    ways.shallow,
-    handed.fragments,
-    handed.twice,
-    handed.assembled,
-    handed.awaits,
-    handed.alternates,
-    handed.by_id,
-    handed.fed,
-    handed.pending,
-    hidden.seats,
-    hidden.inputs,
-    hidden.commented,
-    hidden.charts,
-    hidden.cards,
-    hidden.stars,
-    hidden.protected,
-    hidden.seasons,
-    hidden.cleaned,
-    hidden.enough,
-    hidden.escaped,
-    signs.ticks,
-    signs.gauges,
+#: All functions of these modules that a site alone is given.
+SHAPES: tuple[Shape, ...] = tuple(
+    found
+    for module in (records, feeds, shops, trouble, ways, handed, hidden)
+    for found in vars(module).values()
+    if isfunction(found)
+    and found.__module__ == module.__name__
+    and [*signature(found).parameters] == ["site"]
 )
 
 

@@ -6,73 +6,10 @@ from typing import Any
 
 import scrapy
 from scrapy.http import JsonRequest
-from scrapy.spiders import CSVFeedSpider, XMLFeedSpider
 
 from tests.support.foreign.shops import price
 from tests.support.foreign.site import Asked, Reply, Site, shell
 from tests.support.pages.everyday import name, text
-
-
-def xml_feed(site: Site) -> type[scrapy.Spider]:
-    """XMLFeedSpider: four files of products"""
-    for page in range(4):
-        nodes = "".join(
-            f"<product><name>{name(at)}</name><price>{price(at)}</price><text>{text(20, 'feed')}</text></product>"
-            for at in range(10 * page, 10 * page + 10)
-        )
-        site.pages[f"/feed/{page}.xml"] = f"<?xml version='1.0'?><products>{nodes}</products>"
-
-    class XmlFeed(XMLFeedSpider):
-        name = "xml_feed"
-        start_urls = tuple(f"{site.url}/feed/{page}.xml" for page in range(4))
-        itertag = "product"
-
-        def parse_node(self, response: Any, selector: Any) -> Any:
-            return {
-                "name": selector.xpath("name/text()").get(),
-                "price": selector.xpath("price/text()").get(),
-            }
-
-    return XmlFeed
-
-
-def csv_feed(site: Site) -> type[scrapy.Spider]:
-    """CSVFeedSpider: four files of offers"""
-    for page in range(4):
-        lines = [f"{name(at)},{price(at)},{text(8, 'row')}" for at in range(10 * page, 10 * page + 10)]
-        site.pages[f"/offers/{page}.csv"] = "\n".join(["name,price,text", *lines])
-
-    class CsvFeed(CSVFeedSpider):
-        name = "csv_feed"
-        start_urls = tuple(f"{site.url}/offers/{page}.csv" for page in range(4))
-
-        def parse_row(self, response: Any, row: dict[str, str]) -> Any:
-            return {"name": row["name"], "price": row["price"]}
-
-    return CsvFeed
-
-
-def scroll(site: Site) -> type[scrapy.Spider]:
-    """Infinite scroll: an interface gives JSON, ten at a time"""
-
-    def page(asked: Asked) -> str:
-        at = int(asked.query["page"])
-        shown = [{"name": name(one), "text": text(10, "scroll")} for one in range(4 * at, 4 * at + 4)]
-        return json.dumps({"items": shown, "page": at, "has_next": at < 9})
-
-    site.pages["/api/items.json"] = page
-
-    class Scroll(scrapy.Spider):
-        name = "scroll"
-        start_urls = (site.url + "/api/items.json?page=0",)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            answer = response.json()
-            yield from answer["items"]
-            if answer["has_next"]:
-                yield response.follow(f"/api/items.json?page={answer['page'] + 1}")
-
-    return Scroll
 
 
 def interface(site: Site) -> type[scrapy.Spider]:

@@ -1,18 +1,11 @@
-"""Spiders whose items are in what no reader sees, or in a single number, and spiders that steer their crawls."""
+"""Spiders whose items are in what no reader sees in words, in signs, or in a single number; and spiders that steer their crawls."""
 
-import json
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import scrapy
-from itemloaders.processors import MapCompose, TakeFirst
-from parsel import Selector
-from scrapy.loader import ItemLoader
-from scrapy.spiders import SitemapSpider
 
-from tests.support.foreign.site import Site, links, shell
-from tests.support.foreign.spiders import one_from_each
-from tests.support.pages.everyday import name, text
+from tests.support.foreign.site import Site, links, one_from_each, shell
+from tests.support.pages.everyday import text
 
 
 def seats(site: Site) -> type[scrapy.Spider]:
@@ -32,49 +25,6 @@ def seats(site: Site) -> type[scrapy.Spider]:
     return one_from_each(site, "seats", night)
 
 
-def inputs(site: Site) -> type[scrapy.Spider]:
-    """The entries of a register are forms: all of an entry is in the values of its fields"""
-    site.pages["/"] = shell("Register", links(*(f"/entry?id={at}" for at in range(40))))
-    for at in range(40):
-        fields = "".join(
-            f'<label>{label}</label><input name={label} value="{value}">'
-            for label, value in (("holder", name(at)), ("licence", 5000 + at), ("town", name(at // 4)))
-        )
-        chosen = "".join(
-            f"<option{' selected' if kind == at % 5 else ''}>Kind {kind}</option>" for kind in range(5)
-        )
-        body = f"<form>{fields}<select>{chosen}</select></form><p>{text(90, 'law')}</p>"
-        site.pages[f"/entry?id={at}"] = shell("Entry", body)
-
-    def entry(response: Any) -> Any:
-        found = {field.attrib["name"]: field.attrib["value"] for field in response.css("input")}
-        return found | {"kind": response.css("option[selected]::text").get()}
-
-    return one_from_each(site, "inputs", entry)
-
-
-def commented(site: Site) -> type[scrapy.Spider]:
-    """Tables of players are in comments, which a script puts in place"""
-    site.pages["/"] = shell("Players", links(*(f"/players/{at}.html" for at in range(40))))
-    for at in range(40):
-        table = f"<table><tr><td>{at * 3 % 17}</td><td>{at * 5 + 100}</td></tr></table>"
-        body = f"<h1>Player</h1><div><!-- {table} --></div><p>{text(90, 'terms')}</p>"
-        site.pages[f"/players/{at}.html"] = shell("Player", body)
-
-    class Commented(scrapy.Spider):
-        name = "commented"
-        start_urls = (site.url,)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.player)
-
-        def player(self, response: Any) -> Iterator[Any]:
-            for comment in response.xpath("//comment()").getall():
-                yield {"cells": Selector(comment[4:-3]).css("td::text").getall()}
-
-    return Commented
-
-
 def charts(site: Site) -> type[scrapy.Spider]:
     """What a page has to say is the line of a chart: the points of an SVG"""
     site.pages["/"] = shell("Gauges", links(*(f"/gauge/{at}/chart" for at in range(40))))
@@ -87,33 +37,6 @@ def charts(site: Site) -> type[scrapy.Spider]:
         return {"points": response.css("polyline::attr(points)").get()}
 
     return one_from_each(site, "charts", gauge)
-
-
-def cards(site: Site) -> type[scrapy.Spider]:
-    """Item loaders read the meta tags that a page has for social networks; the page itself is an app's empty shell"""
-    site.pages["/"] = shell("Shop", links(*(f"/item/{at}" for at in range(40))))
-    for at in range(40):
-        head = (
-            f'<meta property="og:title" content="{name(at)}"><meta property="product:price" content="{at}.90">'
-            f'<meta property="og:image" content="/img/{at}.jpg">'
-        )
-        site.pages[f"/item/{at}"] = shell("Shop", f"<div id=app></div><p>{text(90, 'app')}</p>", head=head)
-
-    class Card(scrapy.Item):
-        title, price = scrapy.Field(), scrapy.Field()
-
-    class Loader(ItemLoader):
-        default_item_class = Card
-        default_output_processor = TakeFirst()
-        price_in = MapCompose(float)
-
-    def card(response: Any) -> Any:
-        loader = Loader(response=response)
-        loader.add_css("title", "meta[property='og:title']::attr(content)")
-        loader.add_css("price", "meta[property='product:price']::attr(content)")
-        return loader.load_item()
-
-    return one_from_each(site, "cards", card)
 
 
 def stars(site: Site) -> type[scrapy.Spider]:
@@ -158,100 +81,36 @@ def protected(site: Site) -> type[scrapy.Spider]:
     return one_from_each(site, "protected", office, css="a[href^='/office']")
 
 
-def seasons(site: Site) -> type[scrapy.Spider]:
-    """A folder for each season, with the same four tables of the same clubs: some points differ, and no more"""
-    tables = ("north", "south", "east", "west")
-    site.pages["/"] = shell(
-        "Seasons", links(*(f"/{year}/{table}.html" for year in range(1990, 2000) for table in tables))
-    )
-    for year in range(1990, 2000):
-        for table in tables:
-            rows = "".join(
-                f"<tr><td>{name(100 * len(table) + club)} {text(4, (table, club))}</td><td>{50 - club if club > 2 else (year * 7 + club) % 60}</td></tr>"
-                for club in range(18)
-            )
-            site.pages[f"/{year}/{table}.html"] = shell(
-                "Table", f"<h1>Table {table}</h1><table>{rows}</table>"
-            )
-
-    def table(response: Any) -> Any:
-        return {"points": response.css("td + td::text").getall(), "first": response.css("td::text").get()}
-
-    return one_from_each(site, "seasons", table)
-
-
-class Cleaner:
-    """A spider middleware that strips what campaigns add to URLs, and tells requests which section they are of."""
-
-    async def process_spider_output(self, response: Any, result: Any) -> AsyncIterator[Any]:
-        async for each in result:
-            if isinstance(each, scrapy.Request):
-                section = each.url.partition("section=")[2].partition("&")[0]
-                yield each.replace(url=each.url.partition("&utm")[0], meta=each.meta | {"section": section})
-            else:
-                yield each | {"section": response.meta.get("section", "")}
-
-
-def cleaned(site: Site) -> type[scrapy.Spider]:
-    """A spider middleware changes the URLs of requests, and adds to items what a request was for"""
-    places = [
-        f"/a?section={part}&id={at}&utm_source={part}{at}" for at in range(20) for part in ("in", "out")
-    ]
-    site.pages["/"] = shell("Articles", links(*(place.replace("&", "&amp;") for place in places)))
-    for at in range(20):
-        body = f"<h1>{name(at)}</h1><p>{text(120, at)}</p>"
-        site.pages |= {f"/a?section={part}&id={at}": shell(name(at), body) for part in ("in", "out")}
-
-    class Cleaned(scrapy.Spider):
-        name = "cleaned"
-        start_urls = (site.url,)
-        custom_settings = {"SPIDER_MIDDLEWARES": {Cleaner: 543}}  # noqa: RUF012 (as Scrapy declares it)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.article)
-
-        def article(self, response: Any) -> Iterator[Any]:
-            yield {"title": response.css("h1::text").get()}
-
-    return Cleaned
-
-
-def enough(site: Site) -> type[scrapy.Spider]:
-    """A spider that counts its items, and follows the next page only until it has forty"""
-    for at in range(12):
-        rows = "".join(f"<p class=row>{name(4 * at + row)} {text(9, (at, row))}</p>" for row in range(4))
-        shown = f"<h1>News</h1>{rows}<p>{text(200, 'about')}</p><a rel=next href='/news/{at + 1}'>Next</a>"
-        site.pages[f"/news/{at}"] = shell("News", shown)
-
-    class Enough(scrapy.Spider):
-        name = "enough"
-        start_urls = (site.url + "/news/0",)
-        found = 0
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            for row in response.css(".row::text").getall():
-                self.found += 1
-                yield {"row": row}
-            if self.found < 40:
-                yield from response.follow_all(css="a[rel=next]")
-
-    return Enough
-
-
-def escaped(site: Site) -> type[scrapy.Spider]:
-    """Sitemap; an app's pages, whose data are in a JSON that React is started with, in one string of escapes"""
+def ticks(site: Site) -> type[scrapy.Spider]:
+    """A table of what each tariff has, as ticks and crosses, under its rating in stars and its trend: plus or minus"""
+    site.pages["/"] = shell("Tariffs", links(*(f"/tariff?id={100 + at}" for at in range(40))))
     for at in range(40):
-        data = json.dumps({"props": {"title": name(at), "id": at, "stock": at * 3 % 11}})
-        script = f"<script>self.__next_f.push([1,{json.dumps('7:' + data)}])</script>"
-        site.pages[f"/goods/{at}"] = shell("Goods", f"<div id=root></div><p>{text(90, 'goods')}</p>{script}")
-    sitemap = site.sitemap([f"/goods/{at}" for at in range(40)])
+        rows = "".join(f"<tr><td>Option {row}<td>{'✓' if at >> row & 1 else '✗'}" for row in range(6))
+        rating = f"<b>{'★' * (at % 5 + 1)}{'☆' * (4 - at % 5)}</b><i>{'-' if at % 3 else '+'}3</i>"
+        body = f"<h1>Tariff</h1>{rating}<table>{rows}</table><p>{text(90, 'tariff')}</p>"
+        site.pages[f"/tariff?id={100 + at}"] = shell("Tariff", body)
 
-    class Escaped(SitemapSpider):
-        name = "escaped"
-        sitemap_urls = (sitemap,)
+    def tariff(response: Any) -> Any:
+        return {
+            "has": response.css("td + td::text").getall(),
+            "is": response.css("b::text, i::text").getall(),
+        }
 
-        def parse(self, response: Any) -> Iterator[Any]:
-            pushed = response.css("script::text").re_first(r"push\((.*)\)")
-            yield json.loads(json.loads(pushed)[1].partition(":")[2])["props"]
+    return one_from_each(site, "ticks", tariff)
 
-    return Escaped
+
+def gauges(site: Site) -> type[scrapy.Spider]:
+    """How full a tank is, a meter and the height of a column say; whom to call, a link without the number in its text"""
+    site.pages["/"] = shell("Tanks", links(*(f"/tank?no={100 + at}" for at in range(40))))
+    for at in range(40):
+        body = (
+            f"<h1>Tank</h1><meter value={at * 7 % 41} max=50></meter><svg><rect height={at * 11 % 43} y=0 /></svg>"
+            f"<a href='tel:+49{at * 7919}'>Call the keeper</a><p>{text(90, 'tank')}</p>"
+        )
+        site.pages[f"/tank?no={100 + at}"] = shell("Tank", body)
+
+    def tank(response: Any) -> Any:
+        found = "meter::attr(value), rect::attr(height), a[href^='tel:']::attr(href)"
+        return {"says": response.css(found).getall()}
+
+    return one_from_each(site, "gauges", tank)

@@ -1,16 +1,15 @@
-"""Spiders of documents and records: registers, gazettes, opinions, calendars, forums, jobs."""
+"""Spiders of records: opinions, tickets, meetings, jobs, stores."""
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import scrapy
-from scrapy import signals
-from scrapy.exceptions import DontCloseSpider
 from scrapy.linkextractors import LinkExtractor
-from scrapy.spiders import CrawlSpider, Rule
+from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 
-from tests.support.foreign.site import Asked, Site, links, shell
-from tests.support.foreign.spiders import one_from_each
+from tests.support.foreign.site import Asked, Site, links, one_from_each, shell
 from tests.support.pages.everyday import name, rows, text
 
 
@@ -38,49 +37,6 @@ def opinions(site: Site) -> type[scrapy.Spider]:
     return Opinions
 
 
-def register(site: Site) -> type[scrapy.Spider]:
-    """A list of start URLs; the entries of a register, whose numbers are all that differs"""
-
-    def entry(asked: Asked) -> str:
-        at = int(asked.query["id"])
-        values = [("Number", f"HRB {4100 + at}"), ("Court", name(at % 3)), ("Capital", 25000 + 500 * at)]
-        return shell("Register entry", f"<h1>Register entry</h1>{rows(values)}<p>{text(60, 'register')}</p>")
-
-    site.pages["/entry"] = entry
-
-    class Register(scrapy.Spider):
-        name = "register"
-        start_urls = tuple(f"{site.url}/entry?id={at}" for at in range(40))
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield dict(zip(response.css("th::text").getall(), response.css("td::text").getall(), strict=True))
-
-    return Register
-
-
-def pager(site: Site) -> type[scrapy.Spider]:
-    """A page leads to the next one; each has a name and two lines of its own"""
-
-    def practice(asked: Asked) -> str:
-        at = int(asked.query.get("id", 0))
-        following = f'<a class=next href="/practice?id={at + 1}">Next</a>' if at < 47 else ""
-        body = f"<h2>{name(at)}</h2><p class=own>{text(15, at)}</p><p>{text(100, 'doctor')}</p>{following}"
-        return shell("Practice", body)
-
-    site.pages["/practice"] = practice
-
-    class Pager(scrapy.Spider):
-        name = "pager"
-        start_urls = (site.url + "/practice?id=0",)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield {"name": response.css("h2::text").get(), "text": response.css(".own::text").get()}
-            if following := response.css("a.next::attr(href)").get():
-                yield response.follow(following)
-
-    return Pager
-
-
 def tickets(site: Site) -> type[scrapy.Spider]:
     """Tickets that only say their numbers, some of them whether they are closed, or to which others they belong"""
 
@@ -97,36 +53,6 @@ def tickets(site: Site) -> type[scrapy.Spider]:
         return {"title": response.css("h1::text").get(), "near": response.css("a::attr(href)").getall()}
 
     return one_from_each(site, "tickets", ticket)
-
-
-def gazette(site: Site) -> type[scrapy.Spider]:
-    """A request for each month; the documents of an item are fetched by FilesPipeline"""
-
-    def month(asked: Asked) -> str:
-        when = asked.query["month"]
-        editions = [f"<li><a href='/doc/{when}-{at}.txt'>Edition {when}-{at}</a>" for at in range(2)]
-        return shell("Gazette", f"<h1>Gazette</h1><ul>{''.join(editions)}</ul><p>{text(80, 'gazette')}</p>")
-
-    months = [f"{year}-{at:02}" for year in (2024, 2025) for at in range(1, 11)]
-    site.pages["/gazette"] = month
-    for when in months:
-        for at in range(2):
-            site.pages[f"/doc/{when}-{at}.txt"] = f"{text(200, 'edition')} {when} {at}"
-
-    class Gazette(scrapy.Spider):
-        name = "gazette"
-        custom_settings = {"ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1}}  # noqa: RUF012
-
-        async def start(self) -> Any:
-            for when in months:
-                yield scrapy.Request(f"{site.url}/gazette?month={when}", meta={"month": when})
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            for link in response.css("li a"):
-                url = response.urljoin(link.attrib["href"])
-                yield {"edition": link.css("::text").get(), "file_urls": [url]}
-
-    return Gazette
 
 
 def meetings(site: Site) -> type[scrapy.Spider]:
@@ -146,101 +72,6 @@ def meetings(site: Site) -> type[scrapy.Spider]:
             return {"title": response.css("h1::text").get(), "date": response.css("time::text").get()}
 
     return Meetings
-
-
-def rates(site: Site) -> type[scrapy.Spider]:
-    """A page for each day, with three numbers"""
-
-    def rate(asked: Asked) -> str:
-        at = int(asked.query["date"].replace("-", "")) % 9973
-        values = [
-            (label, f"1.{(at * step) % 9000 + 1000}")
-            for label, step in zip(["USD", "GBP", "JPY"], (3, 7, 11), strict=True)
-        ]
-        return shell("Reference rate", f"<h1>Reference rate</h1>{rows(values)}<p>{text(80, 'rates')}</p>")
-
-    site.pages["/rate"] = rate
-
-    class Rates(scrapy.Spider):
-        name = "rates"
-
-        async def start(self) -> Any:
-            for day in range(40):
-                yield scrapy.Request(f"{site.url}/rate?date=2026-{1 + day // 28:02}-{1 + day % 28:02}")
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield {"rates": response.css("td::text").getall()}
-
-    return Rates
-
-
-def forum(site: Site) -> type[scrapy.Spider]:
-    """Threads of two pages, an item for each post; every post quotes the first one"""
-    site.pages["/forum"] = shell("Forum", links(*(f"/thread/{at}" for at in range(7))))
-
-    def thread(number: int, page: int) -> str:
-        quoted = f"<blockquote>{text(60, ('first', number))}</blockquote>"
-        posts = [
-            f"<article>{quoted}<p>{text(12, (number, at))}</p></article>"
-            for at in range(3 * page, 3 * page + 3)
-        ]
-        following = f'<a class=next href="/thread/{number}?page=2">Next</a>' if not page else ""
-        return shell(f"Thread {name(number)}", "".join(posts) + following)
-
-    for at in range(7):
-        site.pages[f"/thread/{at}"] = thread(at, 0)
-        site.pages[f"/thread/{at}?page=2"] = thread(at, 1)
-
-    class Forum(CrawlSpider):
-        name = "forum"
-        start_urls = (site.url + "/forum",)
-        rules = (
-            Rule(LinkExtractor(allow=r"/thread/\d+$"), callback="parse_posts", follow=True),
-            Rule(LinkExtractor(restrict_css=".next"), callback="parse_posts"),
-        )
-
-        def parse_posts(self, response: Any) -> Iterator[Any]:
-            for post in response.css("article p::text").getall():
-                yield {"post": post}
-
-    return Forum
-
-
-def profiles(site: Site) -> type[scrapy.Spider]:
-    """URLs come from a queue while the spider is idle, as scrapy-redis gives them"""
-
-    def profile(asked: Asked) -> str:
-        at = int(asked.query["user"])
-        return shell("View profile", f"<h1>View profile</h1><b>{name(at)}</b><p>{text(12, 'forum')}</p>")
-
-    site.pages["/profile"] = profile
-
-    class Profiles(scrapy.Spider):
-        name = "profiles"
-
-        @classmethod
-        def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
-            spider = super().from_crawler(crawler, *args, **kwargs)
-            queue = [f"{site.url}/profile?user={at}" for at in range(40)]
-
-            def feed() -> None:
-                for url in queue[:8]:
-                    crawler.engine.crawl(scrapy.Request(url, dont_filter=True))
-                if queue:
-                    del queue[:8]
-                    raise DontCloseSpider
-
-            crawler.signals.connect(feed, signals.spider_idle, weak=False)
-            return spider
-
-        async def start(self) -> Any:
-            return
-            yield
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield {"member": response.css("b::text").get()}
-
-    return Profiles
 
 
 def jobs(site: Site) -> type[scrapy.Spider]:
@@ -266,3 +97,56 @@ def jobs(site: Site) -> type[scrapy.Spider]:
             yield {"job": response.css(".job::text").get()}
 
     return Jobs
+
+
+def address(number: int) -> str:
+    return f"{7 * number + 3} {name(number, 'street').split()[0]} Street"
+
+
+def frames(site: Site) -> type[scrapy.Spider]:
+    """Sitemap; an item is built on the store's page, and finished on a frame, which looks like that of other stores"""
+    for at in range(40):
+        frame = f'<iframe src="/hours/{at}"></iframe>'
+        site.pages[f"/store/{at}"] = shell("Our stores", f"<h1>{name(at)}</h1><p>{address(at)}</p>{frame}")
+        days = rows([(day, f"{8 + at % 4}:00 to 18:00") for day in ("Monday", "Tuesday", "Friday")])
+        site.pages[f"/hours/{at}"] = f"<title>Hours</title>{days}<p>{text(60, 'hours')}</p>"
+
+    class Frames(SitemapSpider):
+        name = "frames"
+        sitemap_urls = (site.sitemap([f"/store/{at}" for at in range(40)]),)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            item = {"name": response.css("h1::text").get(), "address": response.css("p::text").get()}
+            yield response.follow(response.css("iframe::attr(src)").get(), self.hours, meta={"item": item})
+
+        def hours(self, response: Any) -> Iterator[Any]:
+            yield response.meta["item"] | {"hours": response.css("td::text").getall()}
+
+    return Frames
+
+
+def scripts(site: Site) -> type[scrapy.Spider]:
+    """The stores of a state are in a variable of a script, which is found by a regular expression"""
+    site.pages["/"] = shell("Store finder", links(*(f"/stores?state={at}" for at in range(20))))
+
+    def stores(asked: Asked) -> str:
+        first = 3 * int(asked.query["state"])
+        data = json.dumps([{"name": name(at), "at": address(at)} for at in range(first, first + 3)])
+        return shell(
+            "Store finder", f"<h1>Find a store</h1><script>var stores = {data}; draw(stores);</script>"
+        )
+
+    site.pages["/stores"] = stores
+
+    class Scripts(scrapy.Spider):
+        name = "scripts"
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.stores)
+
+        def stores(self, response: Any) -> Iterator[Any]:
+            found = re.search(r"stores = (\[.*?\]);", response.text)
+            yield from json.loads(found[1]) if found else []
+
+    return Scripts

@@ -1,8 +1,6 @@
 """Spiders of shops: products, prices, feeds."""
 
-import json
 from collections.abc import Iterator
-from itertools import count
 from typing import Any, ClassVar
 
 import scrapy
@@ -45,59 +43,6 @@ def variants(site: Site) -> type[scrapy.Spider]:
     return Variants
 
 
-def categories(site: Site) -> type[scrapy.Spider]:
-    """A product is reached by several categories, and the way to it is part of its item; dont_filter"""
-    groups = [text(2, ("group", at)) for at in range(4)]
-    for at in range(4):
-        site.pages[f"/group/{at}"] = shell(groups[at], links(*(f"/p/{3 * at + more}" for more in range(10))))
-    site.pages["/"] = shell("Shop", links(*(f"/group/{at}" for at in range(4))))
-    for at in range(20):
-        body = f"<h1>{name(at)}</h1><b>{price(at)}</b><p>{text(60, at)}</p>"
-        site.pages[f"/p/{at}"] = shell(name(at), body, marked=True)
-
-    class Categories(scrapy.Spider):
-        name = "categories"
-        start_urls = (site.url,)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.group)
-
-        def group(self, response: Any) -> Iterator[Any]:
-            way = response.css("title::text").get()
-            yield from response.follow_all(
-                css="a", callback=self.product, meta={"way": way}, dont_filter=True
-            )
-
-        def product(self, response: Any) -> Iterator[Any]:
-            yield {"name": response.css("h1::text").get(), "way": response.meta["way"]}
-
-    return Categories
-
-
-def polling(site: Site) -> type[scrapy.Spider]:
-    """A monitor fetches the same pages again and again, with dont_filter, and notes each price"""
-    asked_for = {at: count() for at in range(8)}
-
-    def quote(asked: Asked) -> str:
-        at = int(asked.query["isin"])
-        return shell(
-            "Quote", f"<h1>Quote</h1><b>{at}</b><i>{at}.{100 + next(asked_for[at])}</i><p>{text(50, 'q')}</p>"
-        )
-
-    site.pages["/quote"] = quote
-
-    class Polling(scrapy.Spider):
-        name = "polling"
-        start_urls = tuple(f"{site.url}/quote?isin={at}" for at in range(8))
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield {"isin": response.css("b::text").get(), "price": response.css("i::text").get()}
-            if response.meta["depth"] < 4:
-                yield response.request.replace(dont_filter=True)
-
-    return Polling
-
-
 def sessions(site: Site) -> type[scrapy.Spider]:
     """A session for each region, by cookie jars: the same URLs, with other prices"""
 
@@ -126,57 +71,6 @@ def sessions(site: Site) -> type[scrapy.Spider]:
             yield {"name": response.css("h1::text").get(), "price": response.css("b::text").get()}
 
     return Sessions
-
-
-def inline(site: Site) -> type[scrapy.Spider]:
-    """A callback awaits a second page, with the price, before it makes its item"""
-    site.pages["/"] = shell("Parts", links(*(f"/part/{at}" for at in range(40))))
-    for at in range(40):
-        body = f"<h1>Spare part</h1><b>{at:05}-{7 * at + 11}</b><p>{text(60, 'part')}</p>"
-        site.pages[f"/part/{at}"] = shell("Spare part", body)
-        site.pages[f"/part/{at}/price"] = f"<p>{text(60, 'terms')}</p><b>{price(at)}</b>"
-
-    class Inline(scrapy.Spider):
-        name = "inline"
-        start_urls = (site.url,)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.part)
-
-        async def part(self, response: Any) -> Any:
-            request = scrapy.Request(response.url + "/price")
-            shown = await self.crawler.engine.download_async(request)
-            yield {"part": response.css("b::text").get(), "price": shown.css("b::text").get()}
-
-    return Inline
-
-
-def rendered(site: Site) -> type[scrapy.Spider]:
-    """Requests carry what a browser is to do; an item is the state of an app"""
-    site.pages["/"] = shell("Shop", links(*(f"/app/{at}" for at in range(40))))
-    for at in range(40):
-        state = {"build": "x1", "props": {"product": {"name": name(at), "price": price(at), "stock": 3 * at}}}
-        script = f'<script id=__NEXT_DATA__ type="application/json">{json.dumps(state)}</script>'
-        site.pages[f"/app/{at}"] = shell("Shop", "<div id=__next>Loading</div>" + script)
-
-    class Step:
-        def __init__(self, *call: object) -> None:
-            self.call = call
-
-    class Rendered(scrapy.Spider):
-        name = "rendered"
-        start_urls = (site.url,)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            for link in response.css("a"):
-                steps = [Step("wait_for_selector", "#__next")]
-                meta = {"playwright": True, "playwright_include_page": True, "playwright_page_methods": steps}
-                yield response.follow(link, self.product, meta=meta)
-
-        def product(self, response: Any) -> Iterator[Any]:
-            yield json.loads(response.css("#__NEXT_DATA__::text").get())["props"]["product"]
-
-    return Rendered
 
 
 def gallery(site: Site) -> type[scrapy.Spider]:

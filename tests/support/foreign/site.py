@@ -8,6 +8,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
+import scrapy
+
 from tests.support.pages.everyday import text
 from tests.support.serving import Answer, served
 
@@ -68,6 +70,22 @@ def shell(title: str, body: str, *, head: str = "", marked: bool = False, menu: 
         f"<!DOCTYPE html><html><head><title>{title}</title>{head}</head><body>{top}<ul>{entries}</ul>{bottom}"
         f"<div>{body}</div><div>{text(menu // 3, 'footer')}</div></body></html>"
     )
+
+
+def one_from_each(site: Site, called: str, item: Callable[[Any], Any], css: str = "a") -> type[scrapy.Spider]:
+    """Returns a spider that follows links of the front page, and makes one item of each of their pages."""
+
+    class OneFromEach(scrapy.Spider):
+        name = called
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css=css, callback=self.parse_page)
+
+        def parse_page(self, response: Any) -> Iterator[Any]:
+            yield item(response)
+
+    return OneFromEach
 
 
 @contextmanager

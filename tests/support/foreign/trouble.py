@@ -8,7 +8,6 @@ import scrapy
 from scrapy.utils.request import fingerprint
 
 from tests.support.foreign.site import Asked, Reply, Site, links, shell
-from tests.support.foreign.spiders import one_from_each
 from tests.support.pages.everyday import name, rows, text
 
 
@@ -150,15 +149,3 @@ def languages(site: Site) -> type[scrapy.Spider]:
             yield from response.follow_all(css="a")
 
     return Languages
-
-
-def stock(site: Site) -> type[scrapy.Spider]:
-    """What an item is, only the URL of its page says: the availability of each product"""
-    site.pages["/"] = shell("Shop", links(*(f"/stock/{at}" for at in range(40))))
-    for at in range(40):
-        site.pages[f"/stock/{at}"] = f"<p>{text(80, 'delivery')}</p><b>{at % 3} in stock</b>"
-
-    def stock(response: Any) -> Any:
-        return {"product": response.url.rpartition("/")[2], "stock": response.css("b::text").get()}
-
-    return one_from_each(site, "stock", stock)

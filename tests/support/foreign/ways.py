@@ -8,8 +8,7 @@ import scrapy
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-from tests.support.foreign.site import Asked, Reply, Site, links, shell
-from tests.support.foreign.spiders import one_from_each
+from tests.support.foreign.site import Site, links, one_from_each, shell
 from tests.support.pages.everyday import name, text
 
 
@@ -37,31 +36,6 @@ def rules(site: Site) -> type[scrapy.Spider]:
             return {"title": response.css("h1::text").get(), "text": response.css(".text::text").get()}
 
     return Rules
-
-
-def previews(site: Site) -> type[scrapy.Spider]:
-    """Two callbacks make two kinds of item of the same pages, which are linked in two ways"""
-    ways = [f"/b/{at}{end}" for end in ("", "?tab=specs") for at in range(20)]
-    site.pages["/"] = shell("Books", links(*ways))
-    for at in range(20):
-        body = f"<h1>{name(at)}</h1><p class=text>{text(150, at)}</p><i>{at * 3} pages</i>"
-        site.pages[f"/b/{at}"] = site.pages[f"/b/{at}?tab=specs"] = shell(name(at), body)
-
-    class Previews(scrapy.Spider):
-        name = "previews"
-        start_urls = (site.url,)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a[href$=specs]", callback=self.specs)
-            yield from response.follow_all(css="a:not([href$=specs])", callback=self.book)
-
-        def book(self, response: Any) -> Iterator[Any]:
-            yield {"title": response.css("h1::text").get()}
-
-        def specs(self, response: Any) -> Iterator[Any]:
-            yield {"title": response.css("h1::text").get(), "specs": response.css("i::text").get()}
-
-    return Previews
 
 
 def raising(site: Site) -> type[scrapy.Spider]:
@@ -101,33 +75,6 @@ def tokens(site: Site) -> type[scrapy.Spider]:
             yield from response.follow_all(css="a")
 
     return Tokens
-
-
-def redirected(site: Site) -> type[scrapy.Spider]:
-    """Short links, which lead to pages by a redirect"""
-
-    def short(asked: Asked) -> Reply:
-        return Reply(status=302, headers=(("Location", f"/product?pid={asked.path.rpartition('/')[2]}"),))
-
-    def product(asked: Asked) -> str:
-        at = int(asked.query["pid"])
-        return shell(
-            "Product", f"<h1>Product</h1><b>{name(at)}</b><i>EAN {40000 + 17 * at}</i><p>{text(60, 'pp')}</p>"
-        )
-
-    site.pages |= {"/product": product} | {f"/s/{at}": short for at in range(40)}
-    site.pages["/"] = shell("Offers", links(*(f"/s/{at}" for at in range(40))))
-
-    class Redirected(scrapy.Spider):
-        name = "redirected"
-        start_urls = (site.url,)
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            if code := response.css("i::text").get():
-                yield {"name": response.css("b::text").get(), "code": code}
-            yield from response.follow_all(css="a")
-
-    return Redirected
 
 
 def shallow(site: Site) -> type[scrapy.Spider]:

@@ -32,15 +32,3 @@ def manual(rng: random.Random, *, pages: int = 60, releases: int = 4, chrome: in
             url = f"http://manual.example/docs/{release}.0/{name.replace(' ', '-')}.html"
             found.append(ShopPage(url, html, f"{name}: {text}", len(text.split()), ""))
     return found
-
-
-def forms(rng: random.Random, *, pages: int = 60) -> list[ShopPage]:
-    """Pages of a site that puts all it says into a form: outside of it are one title and one cookie banner."""
-    prose = Prose(rng)
-    banner = prose.text(20)
-    found = []
-    for number in range(pages):
-        text = prose.text(200)
-        html = f"<title>Our site</title><div>{banner}</div><form>{text}</form>"
-        found.append(ShopPage(f"http://form.example/{number}", html, f"{number}", 200, ""))
-    return found

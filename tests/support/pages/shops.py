@@ -7,6 +7,9 @@ Of 25 shops, the chrome has 100 to 2,000 words, and the own text 10 to 300.
 >>> page, copy = shop.page(7, random.Random(1)), shop.copy(7, "count", random.Random(2))
 >>> page.content == copy.content, page.url == copy.url, page.html == copy.html
 (True, False, False)
+>>> pages = trap("counter", random.Random(1), copies=5)
+>>> len(pages), len({page.content for page in pages}), len({page.url for page in pages})
+(35, 30, 35)
 """
 
 import random
@@ -128,3 +131,25 @@ def shops(seed: int, numbers: range = range(25), copies: int = 8) -> Iterator[li
         for kind in COPIES:
             pages += [shop.copy(product, kind, rng) for product in rng.sample(range(PRODUCTS), copies)]
         yield pages
+
+
+#: Products that a trap's site has beside the one that is copied; and which one that is.
+OTHERS, COPIED = 30, 3
+
+
+def trap(
+    kind: str, rng: random.Random, *, chrome: int = 300, own: int = 150, copies: int = 200
+) -> list[ShopPage]:
+    """A site of 30 products, one of which is found under ``copies`` more addresses, each view of it different.
+
+    In "counter", a counter and a date differ, in "pool" an advert out of twelve.
+    """
+    shop = Shop("trap.example", chrome, own, seed=5)
+    pages = [shop.page(product, rng) for product in range(OTHERS)]
+    for view in range(copies):
+        noise = {
+            "counter": {"views": 13 + view, "day": f"2026-02-{1 + view % 28:02}"},
+            "pool": {"advert": rng.choice(shop.adverts)},
+        }[kind]
+        pages.append(shop.copy_with(COPIED, kind, rng, **noise))
+    return pages

@@ -30,10 +30,11 @@ from rich.progress import track
 from tests.support.living import ADDRESSES, NOISES, Answering, Fates, crawl, pages_of, shuffled
 from tests.support.pages.everyday import KINDS, Maker
 from tests.support.pages.signs import SIGNS
+from tests.support.pages.unnamed import UNNAMED
 from tests.support.pages.unseen import UNSEEN
 
 #: The kinds of page, by what is said of them.
-ALL: dict[str, Maker] = KINDS | UNSEEN | {f"signs: {kind}": make for kind, make in SIGNS.items()}
+ALL: dict[str, Maker] = KINDS | UNSEEN | UNNAMED | {f"signs: {kind}": make for kind, make in SIGNS.items()}
 #: Forms of copies, and how they are called.
 FORMS = {"": "own"} | {form: form for form in ("utm", "session", "unknown", "print", "mirror", "other")}
 LEARNING = 3  #: pairs of a page and its print copy of a site that do not count

@@ -5,26 +5,96 @@ from functools import cache
 from itertools import accumulate
 
 
-def _span(*ends: str) -> str:
-    """All letters from the first to the last of each pair."""
-    return " ".join(chr(code) for first, last in ends for code in range(ord(first), ord(last) + 1))
+def _span(first: str, last: str) -> list[str]:
+    return [chr(code) for code in range(ord(first), ord(last) + 1)]
 
 
-_CONSONANTS = _span("\u0915\u0928", "\u092a\u0939").split()
+_CONSONANTS = _span("\u0915", "\u0928") + _span("\u092a", "\u0939")
 #: Of each language what its words are made of, and what is between two words.
-LANGUAGES: dict[str, tuple[str, str]] = {
-    "Latin": ("ba ce dor fi gan hul ka len mi nor pa quo ris so tam ul ver wy zan bri é ñ", " "),
-    "another Latin": ("ak eb ig od uf az ey iv ox un sch tz pf ei au ä ö ü kno gra", " "),
-    "Cyrillic": ("ба ве го ди жу зы ка ле мо ну пи ры са те фу хо ша щё ю й", " "),
-    "Arabic": (_span("\u0628\u063a", "\u0641\u064a"), " "),
-    "Devanagari": (
-        " ".join(a + b for a in _CONSONANTS[::3] for b in ("", "\u093e", "\u093f", "\u0947")),
+LANGUAGES: dict[str, tuple[list[str], str]] = {
+    "Latin": (
+        [
+            "ba",
+            "ce",
+            "dor",
+            "fi",
+            "gan",
+            "hul",
+            "ka",
+            "len",
+            "mi",
+            "nor",
+            "pa",
+            "quo",
+            "ris",
+            "so",
+            "tam",
+            "ul",
+            "ver",
+            "wy",
+            "zan",
+            "bri",
+            "é",
+            "ñ",
+        ],
         " ",
     ),
-    "Hangul": (" ".join(chr(0xAC00 + 28 * 7 * n + n % 28) for n in range(57)), " "),
-    "Thai": (_span("\u0e01\u0e2e"), ""),
-    "Han": (" ".join(chr(0x4E00 + 37 * n) for n in range(400)), ""),
-    "kana": (_span("\u3042\u3093", "\u30a2\u30f3"), ""),
+    "another Latin": (
+        [
+            "ak",
+            "eb",
+            "ig",
+            "od",
+            "uf",
+            "az",
+            "ey",
+            "iv",
+            "ox",
+            "un",
+            "sch",
+            "tz",
+            "pf",
+            "ei",
+            "au",
+            "ä",
+            "ö",
+            "ü",
+            "kno",
+            "gra",
+        ],
+        " ",
+    ),
+    "Cyrillic": (
+        [
+            "ба",
+            "ве",
+            "го",
+            "ди",
+            "жу",
+            "зы",
+            "ка",
+            "ле",
+            "мо",
+            "ну",
+            "пи",
+            "ры",
+            "са",
+            "те",
+            "фу",
+            "хо",
+            "ша",
+            "щё",
+            "ю",
+            "й",
+        ],
+        " ",
+    ),
+    "Arabic": (_span("\u0628", "\u063a") + _span("\u0641", "\u064a"), " "),
+    "Devanagari": ([a + b for a in _CONSONANTS[::3] for b in ("", "\u093e", "\u093f", "\u0947")], " "),
+    "Hangul": ([chr(0xAC00 + 28 * 7 * n + n % 28) for n in range(57)], " "),
+    "Thai": (_span("\u0e01", "\u0e2e"), ""),
+    "Han": ([chr(0x4E00 + 37 * n) for n in range(400)], ""),
+    "kana": (_span("\u3042", "\u3093") + _span("\u30a2", "\u30f3"), ""),
 }
 
 
@@ -40,7 +110,7 @@ _WEIGHTS = list(accumulate(1 / (at + 3) for at in range(600)))
 
 @cache
 def _vocabulary(language: str) -> list[str]:
-    letters, rng = LANGUAGES[language][0].split(), random.Random(language)
+    letters, rng = LANGUAGES[language][0], random.Random(language)
     return ["".join(rng.choices(letters, k=rng.randint(2, 4))) for _ in range(600)]
 
 

@@ -4,9 +4,13 @@ As in `tests.support.pages.everyday`, a kind makes the n-th of its contents.
 """
 
 import random
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from tests.support.pages.everyday import DAYS, Content, Maker, code, name, rows, text
+from tests.support.pages.everyday import Content, Maker, code, name, rows, text
+
+NOTES = ["C", "D", "E", "F", "G", "A", "B"]
+FILES, RANKS = "abcdefgh", "12345678"
+TEAMS = [name(at, "team") for at in range(12)]
 
 
 def spread(words: int, own: str, seed: object) -> str:
@@ -37,6 +41,74 @@ def decision(number: int, rng: random.Random) -> Content:
     return Content("Judgment", f"<p>{facts}</p>{spread(600, ruling, 'reasons')}")
 
 
+def game(number: int, rng: random.Random) -> Content:
+    """A game of chess: an opening that many share, then its own moves."""
+    opening = [
+        "e4",
+        "e5",
+        "Nf3",
+        "Nc6",
+        "Bb5",
+        "a6",
+        "Ba4",
+        "Nf6",
+        "O-O",
+        "Be7",
+        "Re1",
+        "b5",
+        "Bb3",
+        "d6",
+        "c3",
+        "O-O",
+        "h3",
+        "Nb8",
+        "d4",
+        "Nbd7",
+    ]
+    moves = [rng.choice("NBRQK") + rng.choice(FILES) + rng.choice(RANKS) for _ in range(14)]
+    played = " ".join(f"{at // 2 + 1}. {move}" for at, move in enumerate(opening + moves))
+    return Content("Game", f"<p>{played}</p><p>{text(20, 'event')}</p>")
+
+
+def recipe(number: int, rng: random.Random) -> Content:
+    """Variants of a dish: one ingredient and its amount differ."""
+    dish = number // 5
+    items = [f"{10 * at + 5} g {text(1, ('ingredient', dish, at))}" for at in range(9)]
+    items[4] = f"{rng.randrange(3, 400)} g {name(number, 'ingredient')}"
+    steps = f"<p>{text(180, ('steps', dish))}</p>"
+    return Content(name(dish, "dish"), "<ul>" + "".join(f"<li>{item}" for item in items) + f"</ul>{steps}")
+
+
+def exam(number: int, rng: random.Random) -> Content:
+    """A question with four answers, of which the right one is another."""
+    answers = [text(5, ("answer", number // 4, at)) for at in range(4)]
+    right = f"<p>Right: {'ABCD'[number % 4]}, by {name(number, 'pupil')}"
+    return Content(
+        "Exam", f"<p>{text(40, ('exam', number // 4))}" + "".join(f"<li>{x}" for x in answers) + right
+    )
+
+
+def score(number: int, rng: random.Random) -> Content:
+    """Sheet music in letters: pieces of few different notes."""
+    bars = " | ".join(" ".join(rng.choices(NOTES, k=4)) for _ in range(16))
+    return Content("Sheet music", f"<pre>{bars}</pre><p>{text(80, 'licence of the edition')}</p>")
+
+
+def station(number: int, rng: random.Random) -> Content:
+    """Measures of a day: most values are as on other days."""
+    values = [(f"{hour:02}:00", f"{12 + (hour * 7 + number % 3) % 9} C") for hour in range(24)]
+    values[rng.randrange(24)] = ("Maximum", f"{rng.randrange(200, 400) / 10} C, day {number}")
+    return Content("Weather station", rows(values))
+
+
+def patent(number: int, rng: random.Random) -> Content:
+    """Claims of one family: the same text, one of the claims is another."""
+    claims = [text(35, ("claim", number // 4, at)) for at in range(9)]
+    claims[number % 4 + 2] = text(12, ("own claim", number))
+    head = rows([("Publication", code(number, rng)), ("Family", number // 4)])
+    return Content("Patent", head + "".join(f"<li>{claim}" for claim in claims))
+
+
 def vacancy(number: int, rng: random.Random) -> Content:
     """Jobs of one firm: its praise of itself, a title, a place, two tasks."""
     title = name(number, "job")
@@ -45,6 +117,37 @@ def vacancy(number: int, rng: random.Random) -> Content:
         f"{title} - Careers",
         f"<h1>{title}</h1><p>{name(number % 7, 'town')}</p>{tasks}<p>{text(280, 'firm')}</p>",
     )
+
+
+def estate(number: int, rng: random.Random) -> Content:
+    """Flats in one house: storey, area, rent."""
+    house = number // 8
+    facts = [("Storey", number % 8), ("Area", rng.randrange(40, 120)), ("Rent", rng.randrange(500, 2_500))]
+    return Content(f"{name(house, 'street')} {house}", f"<p>{text(160, ('house', house))}</p>" + rows(facts))
+
+
+def entry(number: int, rng: random.Random) -> Content:
+    """An entry of a dictionary, in a frame of help."""
+    word = name(number, "word").split()[0]
+    return Content(
+        f"{word}: meaning", f"<h1>{word}</h1><p>{text(7, ('meaning', number))}</p><p>{text(60, 'help')}</p>"
+    )
+
+
+def event(number: int, rng: random.Random) -> Content:
+    """A tour comes to a place: date, hall and price differ."""
+    where = f"{name(number, 'hall')}, {1 + number % 28} May, {rng.randrange(20, 90)} euros"
+    return Content(
+        f"{name(number // 10, 'artist')} live", f"<p>{where}</p><p>{text(140, ('tour', number // 10))}</p>"
+    )
+
+
+def result(number: int, rng: random.Random) -> Content:
+    """A match: teams, score, scorers, in a table of the season."""
+    home, away = rng.sample(TEAMS, 2)
+    goals = f"{home} {rng.randrange(6)} : {rng.randrange(6)} {away}, round {number + 1}"
+    table = rows([(team, 3 * at) for at, team in enumerate(TEAMS)])
+    return Content("Result", f"<h2>{goals}</h2><p>{text(5, ('scorers', number))}</p>{table}")
 
 
 def erratum(number: int, rng: random.Random) -> Content:
@@ -62,12 +165,25 @@ def erratum(number: int, rng: random.Random) -> Content:
     )
 
 
+def licence(number: int, rng: random.Random) -> Content:
+    """Versions of a licence: one clause, the holder and the year differ."""
+    clause = text(10, ("clause", number))
+    holder = f"Copyright {1990 + number} {name(number, 'holder')}"
+    return Content("Licence", f"<p>{holder}</p>{spread(350, clause, ('licence', number // 6))}")
+
+
 def destructor(number: int, rng: random.Random) -> Content:
     """Members of one class: a sign or a letter tells their names apart."""
     sign = ["~", "!", "operator*", "operator=", "operator+=", "begin", "cbegin", "rbegin"][number % 8]
     thing = name(number // 8, "class").split()[0].lower()
     shown = f"<pre>{thing}::{sign}{thing if len(sign) == 1 else ''}();</pre>"
     return Content(f"{thing}::{sign}", shown + f"<p>{text(120, ('class', number // 8))}</p>")
+
+
+def ballot(number: int, rng: random.Random) -> Content:
+    """Votes in a district: the same parties, other numbers."""
+    votes: Sequence[tuple[str, object]] = [(team, rng.randrange(100, 30_000)) for team in TEAMS]
+    return Content("Election result", rows(votes) + f"<p>{text(50, 'how votes are counted')}</p>")
 
 
 def options(number: int, rng: random.Random) -> Content:
@@ -91,61 +207,6 @@ def trend(number: int, rng: random.Random) -> Content:
     return Content("Trend", f"<p>Of yesterday: {moves}.</p><p>{text(80, 'trend')}</p>")
 
 
-def items(lines: Iterable[object], tag: str = "ul") -> str:
-    return f"<{tag}>{''.join(f'<li>{line}</li>' for line in lines)}</{tag}>"
-
-
-def grid(lines: Iterable[Iterable[object]]) -> str:
-    cells = ("".join(f"<td>{cell}</td>" for cell in line) for line in lines)
-    return f"<table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"
-
-
-def clock(minutes: int) -> str:
-    return f"{minutes // 60 % 24}:{minutes % 60:02}"
-
-
-def day(number: int) -> str:
-    return f"{DAYS[number % 7]}, {1 + number % 28} {('June', 'July')[number // 28]}"
-
-
-def baptisms(n: int, r: random.Random) -> Content:
-    father, mother = name(r.randrange(20), "father"), name(r.randrange(20), "mother")
-    people = [("Child", name(n, "child")), ("Father", father), ("Mother", mother), ("Page", 100 + n // 4)]
-    return Content("Parish register", rows(people) + f"<p>{text(45, 'parish')}</p>")
-
-
-def tides(n: int, r: random.Random) -> Content:
-    levels = [f"{clock(50 * n % 700 + 372 * at)} {r.randrange(3, 70) / 10} m" for at in range(4)]
-    return Content("Tides at the pier", f"<h2>{day(n)}</h2>{items(levels)}<p>{text(40, 'tides')}</p>")
-
-
-def chess_problems(n: int, r: random.Random) -> Content:
-    ranks = "/".join("".join(r.choices("KQRBNPkqrbnp12345", k=5)) for _ in range(8))
-    return Content(
-        "Mate in two", f"<p>White to move.</p><pre>{ranks} w - - 0 {n + 1}</pre>{text(20, 'mate')}"
-    )
-
-
-def price_lists(n: int, r: random.Random) -> Content:
-    lines = [(text(2, ("ware", at)), f"{r.randrange(100, 900) / 100:.2f}") for at in range(12)]
-    return Content(f"Price list {name(n, 'market')}", grid(lines) + f"<p>{text(25, 'vat')}</p>")
-
-
-def stamps(n: int, r: random.Random) -> Content:
-    said = f"<img src='/scan/{n:04}.png'><figcaption>{r.randrange(5, 95)} c</figcaption>"
-    return Content("Stamps", f"<figure>{said}</figure>")
-
-
-def hikes(n: int, r: random.Random) -> Content:
-    points = [f"{47 + r.random():.5f} {11 + r.random():.5f}" for _ in range(10)]
-    return Content(f"Hike {name(n, 'hike')}", f"<pre>{chr(10).join(points)}</pre><p>{text(60, 'boots')}</p>")
-
-
-def insolvencies(n: int, r: random.Random) -> Content:
-    who = f"{name(n, 'debtor')}, {r.randrange(1, 200)} {name(r.randrange(30), 'street')}, {code(n, r)}"
-    return Content("Public notice", f"<p>{text(90, 'insolvent')} {who} {text(110, 'creditors')}</p>")
-
-
 UNSEEN: dict[str, Maker] = {
     "options in ticks": options,
     "ratings in stars": rating,
@@ -153,14 +214,19 @@ UNSEEN: dict[str, Maker] = {
     "answers that quote": thread,
     "timetable of a stop": timetable,
     "court decisions": decision,
+    "chess games": game,
+    "recipes, variants": recipe,
+    "exam answers": exam,
+    "sheet music": score,
+    "weather by the hour": station,
+    "patents of a family": patent,
     "jobs of one firm": vacancy,
+    "flats of one house": estate,
+    "dictionary, short": entry,
+    "events of a tour": event,
+    "sports results": result,
     "software errata": erratum,
+    "licences, versions": licence,
     "members of a class": destructor,
-    "baptisms": baptisms,
-    "tides": tides,
-    "price lists": price_lists,
-    "stamps": stamps,
-    "chess problems": chess_problems,
-    "hikes": hikes,
-    "insolvencies": insolvencies,
+    "votes by district": ballot,
 }

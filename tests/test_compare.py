@@ -9,9 +9,9 @@ import pytest
 
 from crawler.demo import Site, serve
 from dedup import Detector, open_index
-from dedup.lab.labelled import read_page
 from dedup.page.charset import decode
 from dedup.page.read import read
+from dedup.scrapy.commands.fetch import read_page
 from tests.support.crawls import Site as Web
 from tests.support.crawls import html
 from tests.support.crawls import site as web  # noqa: F401
@@ -72,7 +72,7 @@ def test_every_measure_has_its_line(site: Path) -> None:
     assert [name for name in lines if name in names] == names
     figures = {name: [float(figure) for figure in re.findall(r"\d\.\d{4}", lines[name])] for name in names}
 
-    sources = [read_page(str(site / name), Path()) for name in ("article", "long")]
+    sources = [read_page(str(site / name)) for name in ("article", "long")]
     pages = [read(decode(source), url) for source, url in sources]
     a, b = (runs(page.tokens, 6) for page in pages)
     assert figures["resemblance"][1] == round(len(a & b) / len(a | b), 4) < 1

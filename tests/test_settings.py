@@ -104,10 +104,9 @@ def test_they_arrive_where_spark_sends_them() -> None:
 def test_they_arrive_in_an_evaluation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text(json.dumps({"a": text("a"), "b": text("b"), "label": 1}) + "\n")
-    opts = Namespace(root=tmp_path, from_log=False, json=None)
 
     def work(name: str, value: object) -> None:
-        assert evaluate(pairs, opts, project(name, value)) == 0
+        assert evaluate(pairs, project(name, value)) == 0
 
     check(watch(monkeypatch), DetectorSettings.settings(), work, tmp_path)
 

@@ -1,27 +1,21 @@
-"""`scrapy index info`: shows what an index holds, and which prefixes the most pages share."""
+"""`scrapy index info`: shows what an index holds."""
 
-from array import array
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 from rich.filesize import decimal
 
 from dedup.fingerprint.chrome import KNOWN
-from dedup.fingerprint.plans import Plan
-from dedup.fingerprint.shingles import Hashes
 from dedup.index import Entry, Index
 from dedup.index.lifecycle import CRAWL, State
 from dedup.index.survey import KnownHost, Survey
-from dedup.index.weighing import MAX_LOOKED
-from dedup.lab.skew import skew
 from dedup.printing import clock, inert
 from dedup.scrapy.commands.index.access import WIDTH, surveyed
 from dedup.scrapy.commands.terminal import counting, print_table
 
-#: At most this many runs, and this many tables, are shown.
-RUNS, TABLES = 5, 5
+#: At most this many runs are shown.
+RUNS = 5
 _STATES = (State.DONE, State.PENDING, State.DEAD)
 
 
@@ -44,7 +38,6 @@ class _Census:
     known: int = 0
     damaged: int = 0
     largest: tuple[int, str] = 0, ""  #: of the hosts: the pages that were kept of it, and its name
-    keys: "array[int]" = field(default_factory=lambda: array("Q"))
 
     def add_host(self, host: KnownHost) -> None:
         if host.table is None:
@@ -63,7 +56,6 @@ class _Census:
         run.names.add(entry.run)
         run.first, run.last = min(run.first, entry.filed), max(run.last, entry.filed)
         run.states[state] += 1
-        self.keys.extend(entry.keys)
 
 
 async def print_info(index: Index) -> int:
@@ -78,9 +70,8 @@ async def print_info(index: Index) -> int:
                 census.add_host(host)
         stored = await survey.stored()
     _print_facts(index, survey, census, stored)
-    if pages := census.states.total():
+    if census.runs:
         _print_runs(census.runs)
-        _print_skew(np.asarray(census.keys, np.uint64).reshape(pages, -1), survey.parameters.plan)
     return 0
 
 
@@ -127,19 +118,3 @@ def _print_runs(runs: Mapping[str, _Run]) -> None:
         for crawl, run in latest[:RUNS]
     )
     print_table(["pages", *_STATES, "first filed", "last filed", "run"], rows, len(latest))
-
-
-def _print_skew(keys: Hashes, plan: Plan) -> None:
-    """Prints the tables in which the most pages share a prefix, which a claim looks at together."""
-    tables = sorted(skew(keys, plan, MAX_LOOKED), key=lambda table: -table.largest)
-    over = sum(table.over for table in tables)
-    print(
-        f"\ntables: pages that share a prefix are looked at together; {over:,} prefixes have more than "
-        f"{MAX_LOOKED:,}"
-    )
-    rows = (
-        [one.largest, f"{one.mean:,.1f}", one.over, one.prefix, "digests" if one.table == 0 else one.table]
-        for one in tables[:TABLES]
-    )
-    names = ["most pages", "on average", f"over {MAX_LOOKED:,}", "prefix bits", "table"]
-    print_table(names, rows, len(tables), gap=False)

@@ -29,6 +29,8 @@ from dedup.texts.texts import Find, Runs
 MAX_PAIRS, MAX_HOSTS, MAX_WORDS = 10_000, 1_000, 16_000_000
 
 _SCRIPTS = ("charts.js", "differences.js", "hosts.js", "noise.js", "timeline.js", "report.js")
+#: Fields that hold a URL.
+_URLS = frozenset({"url", "duplicate_of", "referer", "canonical"})
 #: What a report says as its source has it.
 _TOLD = ("read", "chosen", "renewed", "maker", "to_see_looser", "to_see_words")
 Watch = Callable[[Sequence[int]], Iterable[int]]
@@ -106,7 +108,7 @@ class _Numbers(dict[str, int]):
 def _numbered(pair: Record, urls: _Numbers) -> Iterator[object]:
     """Yields the fields of a pair, with numbers for URLs."""
     for name, value in pair.items():
-        yield urls[value] if FIELDS[name].is_url and isinstance(value, str) else value
+        yield urls[value] if name in _URLS and isinstance(value, str) else value
 
 
 def _timeline(drops: Drops, courses: Sequence[Path]) -> dict[str, Any]:

@@ -141,7 +141,7 @@ class _Figures(dict[str, Any]):
     def with_parts(self, name: str, said: str) -> str:
         """Returns a figure and its parts; "" if it is 0."""
         parts = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in self.parts(name).items())
-        return self.say(name, f"{{{name}}} {said}") + (f" ({parts})" if parts else "")
+        return self.say(name, f"{{{name}}} {said}" + (f" ({parts})" if parts else ""))
 
     def _missed(self) -> str:
         """Returns what is known of the contents behind addresses that were never asked for."""

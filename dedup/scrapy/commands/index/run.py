@@ -14,8 +14,7 @@ from dedup.scrapy.commands.index.check import print_findings
 from dedup.scrapy.commands.index.exchange import export_pages, import_pages
 from dedup.scrapy.commands.index.forget import forget_pages
 from dedup.scrapy.commands.index.info import print_info
-from dedup.scrapy.commands.index.moved import print_places
-from dedup.scrapy.commands.index.why import print_reasons
+from dedup.scrapy.commands.index.why import print_places, print_reasons
 from dedup.scrapy.settings import Options, read_settings
 
 

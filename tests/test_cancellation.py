@@ -1,7 +1,6 @@
 """A call that is cancelled, at whatever await: nothing stays pending for ever, and no confirmed page is lost."""
 
 import asyncio
-import random
 import tempfile
 from collections.abc import AsyncIterator, Coroutine, Generator
 from contextlib import asynccontextmanager
@@ -301,30 +300,6 @@ async def test_a_claim_that_is_cancelled_while_its_answer_is_on_the_way_is_relea
                 line.holds = False
                 await released_by(page)
                 assert not line.has_filed()
-
-
-@pytest.mark.parametrize("trials", [40, pytest.param(1_000, marks=pytest.mark.slow)])
-@driven
-async def test_claims_and_writes_that_are_cancelled_at_any_moment(
-    redis_socket: Path, namespace: str, trials: int
-) -> None:
-    rng, stuck, names = random.Random(7), 0, [f"page {trial}" for trial in range(trials)]
-    async with indexed(f"unix://{redis_socket}", namespace, fresh=False) as index:
-        for name in names:
-            content = fingerprint(name)
-            for work in (index.claim("cancelled", "http://example.org/", content), flush(index)):
-                task = asyncio.create_task(work)
-                for _ in range(rng.randrange(14)):
-                    await asyncio.sleep(0)
-                await asyncio.sleep(rng.choice([0, 0, 0.0002, 0.0006]))
-                task.cancel()
-                await asyncio.wait([task])
-            await index.release("cancelled")
-            stuck += (await index.claim(name, "http://example.org/2", content)).status != "new"
-            await index.confirm(name)
-    assert not stuck
-    async with indexed(f"unix://{redis_socket}", namespace, fresh=False) as index:
-        assert await index.states(names) == ["earlier"] * trials
 
 
 async def release_all(index: Index) -> None:

@@ -142,11 +142,6 @@ def test_hosts_that_the_project_has_crawled_are_asked_but_no_redirect_leads_else
     assert set(site.requests) == {"/kept", "/redirected"} | ({"/admin"} if anywhere else set())
 
 
-def test_anywhere_goes_with_fetch() -> None:
-    done = scrapy("duplicates", "--html", "x.html", "--anywhere")
-    assert (done.returncode, "--anywhere needs --fetch" in done.stderr + done.stdout) == (2, True)
-
-
 # --- scrapy compare URL -------------------------------------------------------------------------------
 
 
@@ -180,13 +175,6 @@ def drip(connection: socket.socket) -> None:
         time.sleep(0.1)
 
 
-def drip_headers(connection: socket.socket) -> None:
-    connection.sendall(HEAD)
-    while True:
-        connection.sendall(b"X-A: b\r\n")
-        time.sleep(0.1)
-
-
 def pour(connection: socket.socket) -> None:
     connection.sendall(HEAD + b"\r\n")
     while True:
@@ -202,7 +190,6 @@ def bomb(connection: socket.socket) -> None:
     ("answer", "timeout", "why"),
     [
         (drip, 1, "it takes longer than 1 seconds"),
-        pytest.param(drip_headers, 1, "it takes longer than 1 seconds", marks=pytest.mark.slow),
         (pour, 60, "it has more than 16,777,216 bytes"),
         (bomb, 60, "exceeded DOWNLOAD_MAXSIZE"),
     ],

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from dedup import SettingsError
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import MAX_LINE, Reader, find_logs
-from dedup.droplog.record import FIELDS, OPTIONAL, Filter, moment
+from dedup.droplog.record import FIELDS, Filter, moment
 from dedup.page.patterns import pattern
 from dedup.scrapy.commands.duplicates import text as listing
 from tests.support import ROOT
@@ -232,15 +232,6 @@ def test_patterns_and_hosts_take_time_that_grows_with_the_url(capsys: pytest.Cap
     assert max(map(len, capsys.readouterr().out.splitlines())) < 300
 
 
-def test_a_record_is_shown_on_one_line() -> None:
-    for each in MIXED:
-        for form in (listing.as_line, listing.as_json, listing.as_csv):
-            assert form(each).isascii()
-            assert form(each).isprintable()
-        assert json.loads(listing.as_json(each)) == each
-        assert len(listing.as_line(each)) < 600
-
-
 @pytest.mark.parametrize(
     "form", ["", "--clusters", "--prefer=longest", "--csv", "--json", "--prefer=longest --json"]
 )
@@ -317,44 +308,7 @@ def test_other_times_are_refused_in_one_line(text: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "condition", [{"min_distance": -1}, {"min_distance": 65}, {"max_resemblance": float("nan")}]
-)
-def test_thresholds_out_of_range_are_refused(condition: Any) -> None:
-    with pytest.raises(SettingsError, match=r"allowed: a (whole )?number from 0 to (64|1)$"):
-        Filter(**condition)
-
-
 # --- Reading logs -------------------------------------------------------------------------------------
-
-
-def test_a_record_is_read_as_it_was_written(log: Path) -> None:
-    without_bytes = {name: value for name, value in record().items() if name != "bytes"}
-    log.write_text(lines(record(), without_bytes, record(referer=HOSTILE)))
-    assert read(log) == ([record(), without_bytes, record(referer=HOSTILE)], 0)
-
-
-@pytest.mark.parametrize("name", [name for name in FIELDS if name not in OPTIONAL])
-def test_a_record_that_lacks_a_field_is_unreadable(log: Path, name: str) -> None:
-    log.write_text(lines({other: value for other, value in record().items() if other != name}, record()))
-    assert read(log) == ([record()], 1)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *((name, value) for name in FIELDS for value in ([], {}, 1.5 if name == "agrees" else True)),
-        *((name, "1") for name in ("time", "distance", "resemblance", "links", "action")),
-        *((name, -1) for name in ("time", "distance", "resemblance", "links", "action")),
-        *((name, 2**63) for name in ("url", "distance", "resemblance", "bytes", "depth")),
-        ("distance", 1.5),
-        ("resemblance", float("nan")),
-        ("time", "0001-01-01T00:00+14:00"),
-    ],
-)
-def test_a_record_of_a_wrong_type_is_unreadable(log: Path, name: str, value: Any) -> None:
-    log.write_text(lines(record(**{name: value})))
-    assert read(log) == ([], 1)
 
 
 JSON = st.recursive(
@@ -384,11 +338,6 @@ def test_damaged_lines_are_counted_and_the_others_read(log: Path) -> None:
     damage = [b"\xff\xfe\x00", b"[" * 100_000, b'{"depth": ' + b"9" * 5_000 + b"}", b"x" * 1_000, b"\x1b[2J"]
     log.write_bytes(good + b"\n\r\n" + b"\n".join(damage) + b"\n" + good + good[:-10])
     assert read(log) == ([record(), record()], len(damage) + 1)
-
-
-def test_the_last_line_may_be_complete_but_for_its_end(log: Path) -> None:
-    log.write_text(lines(record()).rstrip("\n"))
-    assert read(log) == ([record()], 0)
 
 
 def test_a_line_without_end_takes_no_memory(log: Path) -> None:
@@ -607,33 +556,3 @@ def _chunks(terminal: int) -> Iterator[bytes]:
 
 
 # --- Memory -------------------------------------------------------------------------------------------
-
-MEASURE = """
-import resource, sys
-from collections import deque
-from pathlib import Path
-from dedup.droplog.drops import Drops
-from dedup.droplog.reader import Reader
-from dedup.scrapy.commands.duplicates import text as listing
-
-reader, path = Reader(), Path(sys.argv[1])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-with Drops(reader.read([path])) as drops:
-    listing.print_summary(drops, [path], reader.records)
-    listing.print_clusters(drops, as_objects=True)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, file=sys.stderr)
-"""
-
-
-@pytest.mark.slow  # 10 s
-def test_a_log_of_any_size_is_read_in_less_than_16_megabytes(log: Path) -> None:
-    with log.open("w") as file:
-        for page in range(200_000):
-            kept = f"http://kept.example/{page % 20_000}"
-            file.write(lines(record(f"http://{page % 300}.example/{page}/{page:x}?page={page}", kept)))
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURE, str(log)], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    assert done.stdout.startswith(f"{log}: 200,000 near-duplicates\n")
-    assert done.stdout.count('"duplicate_of"') == 20_000
-    assert int(done.stderr) < 16 * 1024  # KiB

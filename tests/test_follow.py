@@ -1,6 +1,5 @@
 """Links of near-duplicates in real crawls: harvest, parking, samples, and what a spider notices of them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +46,6 @@ def mirror(pages: int, *, new: int = 0) -> dict[str, Answer]:
     )
 
 
-def test_by_default_a_near_duplicate_is_not_parsed_and_nothing_is_parked(crawl: Run, parked: Path) -> None:
-    done = crawl(TWINS, DEDUP_PARKED=str(parked))
-    assert "/behind-b" not in done.requests
-    assert not parked.exists()
-
-
 @pytest.mark.parametrize("how", ["yield", "all"])
 def test_links_of_a_near_duplicate_are_followed_and_its_items_left_out(follow: Run, how: str) -> None:
     done = follow(TWINS, DEDUP_FOLLOW=how)
@@ -73,15 +66,6 @@ def test_a_mirror_is_left_when_it_brings_nothing(follow: Run, parked: Path) -> N
 def test_new_pages_of_a_mirror_are_found(follow: Run) -> None:
     done = follow(mirror(10, new=3))
     assert {"/copy/article-10.html", "/copy/article-12.html"} <= {item["path"] for item in done.items}
-
-
-def test_a_line_of_the_log_says_why(follow: Run, parked: Path) -> None:
-    follow(mirror(100))
-    record = next(line for line in map(json.loads, parked.read_text().splitlines()) if "rate" in line)
-    assert record["judged"] - record["new"] >= 3
-    assert record["rate"] < 0.05
-    assert record["folder"].partition("/")[2] == "copy/"
-    assert record["found_on"].endswith("/copy/list.html")
 
 
 def test_a_spider_can_opt_out_of_the_harvest(follow: Run) -> None:
@@ -203,9 +187,6 @@ def test_a_wrong_path_of_the_log_refuses_the_crawl(follow: Run, tmp_path: Path) 
 
 def test_starts_and_what_has_opted_out_are_never_parked(follow: Run) -> None:
     class Insists(Walker):
-        def links(self, response: Any) -> list[str]:
-            return super().links(response)
-
         def request(self, path: str, **options: Any) -> Request:
             if path.endswith("7.html"):
                 options["meta"] = {"dedup": False}

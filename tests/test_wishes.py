@@ -49,11 +49,6 @@ def test_a_start_page_is_dropped_if_its_request_says_so(crawl: Run) -> None:
     assert crawl(TREE, spider).dropped == ["/b", "/deep-b"]
 
 
-def test_a_request_may_opt_out(crawl: Run) -> None:
-    done = crawl(TREE, asking(False))
-    assert (done.figures["skipped/opted_out"], done.dropped) == (7, [])
-
-
 def test_a_wish_that_can_not_be_granted_is_told_once_and_not_heeded(crawl: Run) -> None:
     done = crawl(TREE, asking("Mark"))
     assert done.dropped == ["/b", "/deep-b"]

@@ -201,24 +201,6 @@ def test_an_index_that_cannot_be_asked_is_named(site: Path, tmp_path: Path) -> N
     assert compare(*pair, "--spider", "site").returncode == 2
 
 
-def test_menus_that_differ_decide_nothing(tmp_path: Path) -> None:
-    pages = [product(0, "Brass lantern", 60).replace("menu", f"release{release}x") for release in range(2)]
-    for name, page in zip("ab", pages, strict=True):
-        (tmp_path / name).write_text(page.replace("<nav>", f"<nav>{name} "))
-    done = compare(tmp_path / "a", tmp_path / "b")
-    lines = told(done.stdout)
-    assert done.returncode == 0
-    assert lines["markup"].startswith("different")
-    assert lines["verdict"] == "near-duplicates: nearly all that is own to each of them is on the other"
-
-
-def test_comments_are_no_markup(site: Path, tmp_path: Path) -> None:
-    (tmp_path / "copy").write_text((site / "article").read_text() + "<!-- made in 3 ms -->")
-    lines = told(compare(site / "article", tmp_path / "copy").stdout)
-    assert lines["markup"].startswith("equal")
-    assert lines["verdict"] == "near-duplicates: they are equal"
-
-
 def test_data_in_scripts_is_a_part_of_its_own(site: Path, tmp_path: Path) -> None:
     def drawn(name: str) -> str:
         data = f'{{"product": {{"name": "{name}", "price": 12}}, "csrfToken": "x"}}'

@@ -36,8 +36,6 @@ from dedup.index.hosts import packed
 from dedup.index.redis.record import PLACES
 from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
 from tests.support import ROOT
-from tests.support.processes import scrapy
-from tests.support.surveys import claim_of
 from tests.support.waiting import LIMIT, wait_until
 from tests.support.warm import python
 
@@ -143,13 +141,6 @@ def test_wrong_usage_is_answered_with_the_right_one(arguments: tuple[str, ...], 
     right = f"usage: scrapy index {arguments[0]}" if known else "index takes one of: info, check, forget"
     assert done.returncode == 2
     assert right in done.stdout + done.stderr
-
-
-def test_help_names_every_verb_and_option() -> None:
-    text = " ".join(scrapy("index", "--help").stdout.split())
-    for verb in ("info", "check", "forget", "export", "import", "moved"):
-        assert f"scrapy index {verb}" in text
-    assert all(option in text for option in ("--run", "--older-than", "--dry-run", "Exit Status"))
 
 
 @pytest.mark.parametrize(
@@ -347,34 +338,6 @@ def test_pages_are_forgotten_by_url_run_and_age(index: Make, command: Command, s
     assert forget("--older-than", "2021-01-01") == f"forgot 1 page of {index().where}\n"
     assert forget("--older-than", "30d") == f"forgot 0 pages of {index().where}\n"
     assert entries_in(index) == pages[5:]
-    assert command("check").returncode == 0
-
-
-@PERSISTENT
-def test_what_a_cancelled_crawl_has_filed_is_withdrawn_by_its_run(
-    address: str, namespace: str, index: Make, command: Command, store: str
-) -> None:
-    """Three pages of an earlier crawl, of which the cancelled one met the first again, and found a fourth."""
-    pages = [entry(number) for number in range(4)]
-
-    async def cancelled() -> str:
-        index = open_index(address, Detector(), namespace=namespace)
-        for name, url, page in (claim_of(pages[0]), claim_of(pages[3])):
-            await index.claim(name, url, page)
-            await index.confirm(name)
-        await index.close(finished=False)
-        return index.run
-
-    filled(index, pages[:3])
-    run = asyncio.run(cancelled())
-    assert command("forget", "--run", run).stdout == f"forgot 2 pages of {index().where}\n"
-    assert entries_in(index) == pages[1:3]
-
-    async def next_crawl() -> list[bool]:
-        async with open_index(address, Detector(), namespace=namespace) as next_one:
-            return [(await next_one.claim(*claim_of(page))).known for page in pages]
-
-    assert asyncio.run(next_crawl()) == [False, True, True, False]
     assert command("check").returncode == 0
 
 
@@ -696,22 +659,3 @@ def test_an_import_that_is_interrupted_goes_on_when_it_is_repeated(
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"imported 200 pages into {index().where}, 5,000 were there\n"
     assert entries_in(index) == [entry(number) for number in range(5200)]
-
-
-@pytest.mark.parametrize("store", ["file"])
-def test_who_has_seen_enough_of_an_export_gets_no_traceback(
-    index: Make, address: str, namespace: str
-) -> None:
-    filled(index, [entry(number) for number in range(3000)])
-    command = f"{python()} -m scrapy index export - -s DEDUP_INDEX={address} -s DEDUP_NAMESPACE={namespace}"
-    done = subprocess.run(
-        f"{command} | head -1",
-        shell=True,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=LIMIT,
-    )
-    assert done.stdout.count("\n") == 1
-    assert "Traceback" not in done.stderr

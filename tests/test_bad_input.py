@@ -157,6 +157,7 @@ REFUSED: list[tuple[dict[str, object], str, int]] = [
     ({"LOG": "TMP"}, "DEDUP_LOG is 'TMP', which is a directory", 2),
     ({"LOG": "TMP/100%.jsonl"}, "in which a % stands alone: a plain one is written %%", 2),
     ({"LOG": "TMP/%(spider)s.jsonl"}, "in which %(spider)s stands for nothing; allowed: a path, in which", 2),
+    ({"FOLLOW": "yield", "PARKED": "TMP/%(spider)s"}, "DEDUP_PARKED is 'TMP/%(spider)s', in which", 2),
     ({"LOG": "TMP/file/drops.jsonl"}, "the log TMP/file/drops.jsonl can't be written: [Errno ", 3),
     ({"LOG": "TMP/file/drops.jsonl"}, "give the log another path (DEDUP_LOG)", 3),
 ]

@@ -110,25 +110,6 @@ async def test_a_claim_that_is_cancelled_and_made_again_is_one(
 
 
 @driven
-async def test_nothing_stays_pending_of_a_claim_that_is_cancelled(redis_socket: Path, namespace: str) -> None:
-    address = f"unix://{redis_socket}"
-    for at in count():
-        async with (
-            indexed(address, namespace, fresh=False) as index,
-            indexed(address, namespace, fresh=False) as other,
-        ):
-            content = fingerprint(at)
-            was_cancelled = await cancelled(index.claim(f"page {at}", "http://example.org/", content), at)
-            if not was_cancelled:
-                break
-            await index.count()
-            if was_cancelled == "deaf":
-                await index.release(f"page {at}")
-            await release_all(index)
-            assert (await other.claim(f"copy {at}", "http://example.org/copy", content)).status == "new"
-
-
-@driven
 async def test_a_claim_of_a_page_that_was_claimed_before_takes_nothing_back_if_it_is_cancelled(
     address: str, namespace: str
 ) -> None:

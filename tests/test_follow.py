@@ -11,7 +11,7 @@ from scrapy.spiders import CrawlSpider, Rule
 from crawler.spiders.site import SiteSpider
 from dedup.scrapy import Parked
 from dedup.scrapy.links.parked import parked_urls
-from tests.support.crawls import TWINS, Answer, Run, Site, Walker, html, page
+from tests.support.crawls import TWINS, Answer, Run, Site, Walker, page
 from tests.support.waiting import until, wait_until
 
 
@@ -61,11 +61,6 @@ def test_a_mirror_is_left_when_it_brings_nothing(follow: Run, parked: Path) -> N
     assert len(copies) < 120
     assert done.figures["links/waiting"] == 400 - len(copies)
     assert len(list(parked_urls(parked))) == done.figures["links/waiting"]
-
-
-def test_new_pages_of_a_mirror_are_found(follow: Run) -> None:
-    done = follow(mirror(10, new=3))
-    assert {"/copy/article-10.html", "/copy/article-12.html"} <= {item["path"] for item in done.items}
 
 
 def test_a_spider_can_opt_out_of_the_harvest(follow: Run) -> None:
@@ -179,12 +174,6 @@ def test_without_the_log_nothing_is_parked(follow: Run) -> None:
     assert len([path for path in done.requests if path.startswith("/copy/article")]) == 60
 
 
-def test_a_wrong_path_of_the_log_refuses_the_crawl(follow: Run, tmp_path: Path) -> None:
-    done = follow(TWINS, DEDUP_PARKED=f"{tmp_path}/no%(such)s")
-    assert done.requests == []
-    assert "DEDUP_PARKED" in done.mishaps[0]
-
-
 def test_starts_and_what_has_opted_out_are_never_parked(follow: Run) -> None:
     class Insists(Walker):
         def request(self, path: str, **options: Any) -> Request:
@@ -256,20 +245,6 @@ def test_a_parked_link_that_a_kept_page_has_is_downloaded(follow: Run) -> None:
     pages["/copy/list.html"] = page("list", *(f"/copy/article-{number}.html" for number in range(100)))
     done = follow(pages, DEPTH_PRIORITY=0, SCHEDULER_MEMORY_QUEUE="scrapy.squeues.LifoMemoryQueue")
     assert "/copy/article-95.html" in done.requests
-
-
-def test_short_pages_that_are_met_word_for_word_end_a_trap(follow: Run) -> None:
-    """Each address under /none/ gives a page of few words with two links further down."""
-
-    class Endless(dict[str, Answer]):
-        def get(self, path: str, default: Any = None) -> Any:
-            if path.startswith("/none/"):
-                return html(f'<p>Sorry<a href="{path}a/">a</a> <a href="{path}b/">b</a>')
-            return super().get(path, default)
-
-    done = follow(Endless({"/": page("home", "/none/")}), CLOSESPIDER_PAGECOUNT=500)
-    assert len(done.requests) < 200
-    assert "/none/" in done.stats["dedup/trap"]
 
 
 def test_the_site_spider_begins_with_what_is_parked(

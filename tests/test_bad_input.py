@@ -164,9 +164,7 @@ REFUSED: list[tuple[dict[str, object], str, int]] = [
 
 
 @pytest.mark.parametrize(("settings", "said", "status"), REFUSED)
-def test_a_crawl_with_wrong_settings_does_not_begin(
-    crawl: Crawl, tmp_path: Path, settings: dict[str, object], said: str, status: int
-) -> None:
+def test_refused(crawl: Crawl, tmp_path: Path, settings: dict[str, object], said: str, status: int) -> None:
     (tmp_path / "file").touch()
     done = crawl(
         **{f"DEDUP_{name}": str(value).replace("TMP", str(tmp_path)) for name, value in settings.items()}
@@ -220,9 +218,7 @@ def test_a_wrong_argument_is_refused(crawl: Crawl, site: tuple[str, Site], argum
 # --- Index files ------------------------------------------------------------------------------------
 
 
-def test_an_index_that_another_crawl_holds_is_refused_naming_its_process(
-    crawl: Crawl, tmp_path: Path
-) -> None:
+def test_an_index_in_use_names_its_process(crawl: Crawl, tmp_path: Path) -> None:
     address = f"file:{tmp_path / 'index.sqlite'}"
 
     async def while_it_is_held() -> Ended:
@@ -293,9 +289,7 @@ def test_a_damaged_index_is_refused_and_left_as_it_is(crawl: Crawl, tmp_path: Pa
 
 
 @pytest.mark.parametrize("store", ["file", "redis"], indirect=True)
-def test_an_index_built_with_other_parameters_is_refused_naming_field_and_both_values(
-    crawl: Crawl, address: str, namespace: str
-) -> None:
+def test_other_parameters_are_named(crawl: Crawl, address: str, namespace: str) -> None:
     index = {"DEDUP_INDEX": address, "DEDUP_NAMESPACE": namespace}
     assert crawl(DEDUP_SHINGLE_SIZE=6, **index).status == 0
     done = crawl(DEDUP_SHINGLE_SIZE=5, **index)
@@ -338,9 +332,7 @@ def test_a_redis_that_evicts_keys_is_refused(crawl: Crawl, locked_redis: Path) -
 
 
 @pytest.mark.parametrize("user", [":wrongpassword@", "nobody:wrongpassword@", ""])
-def test_a_redis_that_refuses_the_password_is_refused_without_showing_it(
-    crawl: Crawl, locked_redis: Path, user: str
-) -> None:
+def test_a_wrong_password_is_not_shown(crawl: Crawl, locked_redis: Path, user: str) -> None:
     done = crawl(DEDUP_INDEX=f"unix://{user}{locked_redis}")
     assert str(locked_redis) in done.complaint
     assert "wrongpassword" not in done.output

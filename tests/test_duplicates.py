@@ -126,7 +126,7 @@ def read(*paths: Path) -> tuple[list[dict[str, Any]], int]:
 # --- What is shown ------------------------------------------------------------------------------------
 
 
-def test_what_was_fetched_again_after_all_is_told_and_does_not_count(log: Path) -> None:
+def test_undone_drops_do_not_count(log: Path) -> None:
     log.write_text(lines(*UNDONE))
     said = scrapy("duplicates", log).stdout
     assert "2 of 5 near-duplicates" in said
@@ -150,9 +150,7 @@ def test_a_log_is_summed_up(log: Path) -> None:
     assert max(map(len, shown.splitlines())) <= 140
 
 
-def test_a_log_of_an_archive_tells_of_no_downloads_and_of_no_links_that_were_not_followed(
-    log: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_log_of_an_archive_tells_of_no_downloads(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It has no course of a crawl beside it."""
     with Drops([record(), record(action="drop", links=4)]) as drops:
         listing.print_summary(drops, [log], 2)
@@ -404,7 +402,7 @@ def append(path: Path, text: str) -> None:
         file.write(text)
 
 
-def test_followed_are_new_records_of_logs_that_grow_appear_or_are_replaced(tmp_path: Path) -> None:
+def test_logs_are_followed_as_they_change(tmp_path: Path) -> None:
     log, later = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     log.write_text(lines(record(depth=0)))
     reader = Reader()
@@ -491,9 +489,7 @@ def test_no_log_is_said_in_one_line(arguments: tuple[str, ...], said: str) -> No
         ("--since", "'soon'", "a date such as "),
     ],
 )
-def test_a_wrong_condition_is_refused_by_the_name_of_its_option(
-    log: Path, option: str, value: str, allowed: str
-) -> None:
+def test_a_wrong_condition_names_its_option(log: Path, option: str, value: str, allowed: str) -> None:
     log.write_text(lines(record()))
     done = scrapy("duplicates", log, option, value.strip("'"))
     assert done.returncode == 2
@@ -512,7 +508,7 @@ def test_who_has_read_enough_may_go(log: Path) -> None:
     assert running.returncode == 0
 
 
-def test_on_a_terminal_there_are_colours_and_nothing_else_of_the_kind(log: Path) -> None:
+def test_a_terminal_has_colours(log: Path) -> None:
     log.write_text(lines(*MIXED))
     here, there = pty.openpty()
     command = [python(), "-m", "scrapy", "duplicates", str(log)]

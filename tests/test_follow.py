@@ -85,7 +85,7 @@ def test_the_callback_does_not_run_if_all_links_were_met(follow: Run) -> None:
     assert "links/harvested" not in done.figures
 
 
-def test_an_errback_is_told_that_a_link_is_parked_when_the_log_has_it(follow: Run, parked: Path) -> None:
+def test_the_log_has_a_link_before_it_is_parked(follow: Run, parked: Path) -> None:
     """So whatever kills the crawl then, the link is not lost."""
 
     class Looks(Walker):
@@ -100,7 +100,7 @@ def test_an_errback_is_told_that_a_link_is_parked_when_the_log_has_it(follow: Ru
     assert done.mishaps == []
 
 
-def test_a_link_that_came_back_is_in_the_log_until_its_page_is_parsed(follow: Run, parked: Path) -> None:
+def test_a_link_that_came_back_stays_in_the_log(follow: Run, parked: Path) -> None:
     """So a crawl that is killed while a callback runs does not lose what that would have found."""
     came_back = []
 
@@ -121,7 +121,7 @@ def test_a_link_that_came_back_is_in_the_log_until_its_page_is_parsed(follow: Ru
     assert done.mishaps == []
 
 
-def test_links_of_pages_that_are_not_followed_are_weighed_likewise(follow: Run) -> None:
+def test_nofollow_weighs_links_likewise(follow: Run) -> None:
     done = follow(TWINS, DEDUP_ACTION="nofollow")
     assert "/behind-b" in done.requests
     assert [item["path"] for item in done.items] == ["/", "/a", "/b", "/behind-a", "/behind-b"]
@@ -188,9 +188,7 @@ def test_starts_and_what_has_opted_out_are_never_parked(follow: Run) -> None:
     assert wanted <= set(done.requests)
 
 
-def test_a_job_goes_on_with_what_is_parked(
-    follow: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_goes_on_with_parked(follow: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = {"JOBDIR": str(tmp_path / "job"), "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"}
     job["DEDUP_PROBE"] = False  # all requests are of pages
     first = follow(mirror(100), **job)
@@ -247,9 +245,7 @@ def test_a_parked_link_that_a_kept_page_has_is_downloaded(follow: Run) -> None:
     assert "/copy/article-95.html" in done.requests
 
 
-def test_the_site_spider_begins_with_what_is_parked(
-    follow: Run, parked: Path, site: Site, crawl: Run
-) -> None:
+def test_the_site_spider_begins_with_parked(follow: Run, parked: Path, site: Site, crawl: Run) -> None:
     first = follow(mirror(100))
 
     class Again(SiteSpider):

@@ -168,9 +168,7 @@ def test_no_line_of_help_looks_like_a_heading(module: str, monkeypatch: pytest.M
     "arguments", [("info",), ("check",), ("forget", "http://a/"), ("export", "x.jsonl")], ids=" ".join
 )
 @PERSISTENT
-def test_where_nothing_is_filed_nothing_is_made(
-    arguments: tuple[str, ...], command: Command, store: str, tmp_path: Path
-) -> None:
+def test_no_index_is_made(arguments: tuple[str, ...], command: Command, store: str, tmp_path: Path) -> None:
     done = command(*arguments)
     assert (done.returncode, done.stdout) == (3, "")
     assert re.fullmatch(r"index: no index at .*: nothing has been filed there yet\n", done.stderr)
@@ -213,9 +211,7 @@ def test_info_shows_pages_and_runs(index: Make, command: Command, store: str) ->
 
 
 @pytest.mark.parametrize("store", ["redis"])
-def test_info_tells_pending_pages_of_living_and_of_dead_runs(
-    index: Make, command: Command, namespace: str, redis_socket: Path
-) -> None:
+def test_info_tells_pending_pages(index: Make, command: Command, namespace: str, redis_socket: Path) -> None:
     runs = [RUN, OTHER_RUN, OTHER_RUN, RUN, RUN, RUN]
     filled(index, [entry(number)._replace(run=run) for number, run in enumerate(runs)])
     with redis.Redis(unix_socket_path=str(redis_socket)) as client:
@@ -245,9 +241,7 @@ def test_an_index_without_pages_is_sound_and_shown(index: Make, command: Command
 
 
 @PERSISTENT
-def test_check_says_what_is_damaged_and_how_to_repair_it(
-    index: Make, command: Command, store: str, address: str, namespace: str
-) -> None:
+def test_check_tells_damage(index: Make, command: Command, store: str, address: str, namespace: str) -> None:
     filled(index, [entry(number, page_id=f"id {number}") for number in range(20)])
     done = command("check")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{index().where}: sound, 20 pages\n", "")
@@ -275,9 +269,7 @@ def test_check_says_what_is_damaged_and_how_to_repair_it(
 
 @PERSISTENT
 @pytest.mark.parametrize("verb", ["info", "check", "export", "forget"])
-def test_an_index_of_other_parameters_is_refused(
-    index: Make, command: Command, store: str, verb: str
-) -> None:
+def test_other_parameters_are_refused(index: Make, command: Command, store: str, verb: str) -> None:
     filled(index, [entry(1)])
     arguments = {"export": ("-",), "forget": ("http://a/",)}.get(verb, ())
     done = command(verb, *arguments, "-s", "DEDUP_MIN_RESEMBLANCE=0.5")
@@ -287,9 +279,7 @@ def test_an_index_of_other_parameters_is_refused(
 
 
 @pytest.mark.parametrize("store", ["file"])
-def test_a_file_in_use_is_shown_and_exported_but_forgets_nothing(
-    index: Make, command: Command, address: str
-) -> None:
+def test_a_file_in_use_is_only_read(index: Make, command: Command, address: str) -> None:
     filled(index, [entry(1), entry(2)])
     with FileLock(f"{address.removeprefix('file:')}.lock"):
         verbs = [("info",), ("check",), ("export", "-"), ("forget", entry(1).url), ("import", "/dev/null")]
@@ -350,9 +340,7 @@ def test_pages_are_forgotten_by_url_run_and_age(index: Make, command: Command, s
         (("example.org",), "URL is 'example.org'; allowed: an absolute URL"),
     ],
 )
-def test_what_is_not_to_be_understood_forgets_nothing(
-    index: Make, command: Command, arguments: tuple[str, ...], words: str
-) -> None:
+def test_wrong_words_are_told(index: Make, command: Command, arguments: tuple[str, ...], words: str) -> None:
     filled(index, [entry(1)])
     done = command("forget", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
@@ -370,7 +358,7 @@ def exported(make: Make, path: Path) -> list[str]:
 
 
 @PERSISTENT
-def test_an_export_is_imported_into_the_other_store_once(
+def test_an_export_is_imported_once(
     index: Make,
     command: Command,
     run: Command,
@@ -431,7 +419,7 @@ def test_an_export_overwrites_nothing_and_leaves_no_part(index: Make, tmp_path: 
 
 
 @PERSISTENT
-def test_an_export_leaves_out_what_is_unreadable_or_pending_and_says_so(
+def test_an_export_tells_what_it_left_out(
     index: Make, store: str, address: str, namespace: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     filled(index, [entry(number) for number in range(5)])
@@ -528,7 +516,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("store", ["file"])
 @pytest.mark.parametrize("kind", BAD_LINES)
-def test_a_line_that_is_no_page_is_refused_with_its_number(index: Make, tmp_path: Path, kind: str) -> None:
+def test_a_bad_line_is_refused_with_its_number(index: Make, tmp_path: Path, kind: str) -> None:
     bad, words = BAD_LINES[kind]
     good = [page_line(entry(number)).encode() for number in (5, 6, 7)]
     path = tmp_path / "pages.jsonl"
@@ -544,9 +532,7 @@ def test_a_line_that_is_no_page_is_refused_with_its_number(index: Make, tmp_path
 
 
 @pytest.mark.parametrize("store", ["file"])
-def test_a_torn_last_line_is_left_out_at_whatever_byte_it_is_torn(
-    index: Make, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_torn_last_line_is_left_out(index: Make, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     filled(index, [])
     path = tmp_path / "pages.jsonl"
     whole = "\n".join([header_line(index()), page_line(entry(1)), page_line(entry(2))]).encode()
@@ -590,9 +576,7 @@ HEADERS: dict[str, tuple[Callable[[Index], bytes], str]] = {
 
 @pytest.mark.parametrize("store", ["file"])
 @pytest.mark.parametrize("kind", HEADERS)
-def test_an_export_of_something_else_is_refused_and_makes_no_index(
-    index: Make, tmp_path: Path, kind: str
-) -> None:
+def test_a_wrong_header_makes_no_index(index: Make, tmp_path: Path, kind: str) -> None:
     make, words = HEADERS[kind]
     path = tmp_path / "pages.jsonl"
     path.write_bytes(make(index()) + (b"\n" + page_line(entry(1)).encode() if kind != "nothing" else b""))
@@ -631,9 +615,7 @@ def test_pages_are_filed_in_the_scope_of_their_urls(tmp_path: Path, address: str
 
 
 @PERSISTENT
-def test_an_import_that_is_interrupted_goes_on_when_it_is_repeated(
-    index: Make, store: str, address: str, namespace: str
-) -> None:
+def test_an_interrupted_import_goes_on(index: Make, store: str, address: str, namespace: str) -> None:
     lines = [header_line(index()), *(page_line(entry(number)) for number in range(5200))]
     settings = ("-s", f"DEDUP_INDEX={address}", "-s", f"DEDUP_NAMESPACE={namespace}")
     program = [python(), "-m", "scrapy", "index", "import", "-", *settings]

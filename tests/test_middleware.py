@@ -35,7 +35,7 @@ from tests.support.warm import python
 # --- What becomes of a near-duplicate ---------------------------------------------------------------
 
 
-def test_a_near_duplicate_is_dropped_and_its_links_are_never_followed(crawl: Run) -> None:
+def test_a_near_duplicate_is_dropped_with_its_links(crawl: Run) -> None:
     done = crawl(TWINS)
     assert done.requests == ["/", "/a", "/b", "/behind-a"]
     assert done.verdicts == {"/": "new", "/a": "new", "/behind-a": "new"}
@@ -44,7 +44,7 @@ def test_a_near_duplicate_is_dropped_and_its_links_are_never_followed(crawl: Run
     assert done.mishaps == []
 
 
-def test_the_audit_tells_what_is_behind_links_that_were_not_followed(crawl: Run) -> None:
+def test_the_audit_samples_what_was_not_followed(crawl: Run) -> None:
     done = crawl(TWINS, DEDUP_AUDIT=1)
     assert done.requests[-1] == "/behind-b"
     assert done.stats["item_scraped_count"] == 3  # it is handed over to nobody
@@ -59,7 +59,7 @@ def test_the_audit_tells_what_is_behind_links_that_were_not_followed(crawl: Run)
     }
 
 
-def test_the_links_of_nofollow_pages_are_counted_as_not_reached(crawl: Run) -> None:
+def test_links_of_nofollow_pages_are_not_reached(crawl: Run) -> None:
     done = crawl(TWINS, DEDUP_ACTION="nofollow")
     assert done.figures["unreached"] == done.figures["links_not_followed"] == 1
 
@@ -159,7 +159,7 @@ def test_mark_changes_nothing_but_flag_log_and_stats(crawl: Run) -> None:
     assert marked.figures == {"pages": 5, "new": 4, "duplicate": 1, "marked": 1, "links_marked": 1}
 
 
-def test_of_twins_fetched_at_once_exactly_one_is_kept(crawl: Run, address: str, namespace: str) -> None:
+def test_of_twins_at_once_one_is_kept(crawl: Run, address: str, namespace: str) -> None:
     paths = [f"/twin?{number}" for number in range(16)]
     pages = {"/": page("home", *paths), **{path: page("twin", more=path) for path in paths}}
     many = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
@@ -231,7 +231,7 @@ def test_the_last_words_say_what_was_kept_and_dropped(crawl: Run, tmp_path: Path
     ) in [message.getMessage() for message in crawl(TWINS).messages]
 
 
-def test_a_crawl_without_near_duplicates_leaves_no_log_behind(crawl: Run, tmp_path: Path) -> None:
+def test_without_near_duplicates_there_is_no_log(crawl: Run, tmp_path: Path) -> None:
     done = crawl({"/": page("home", "/a"), "/a": page("a")})
     assert done.figures["new"] == 2
     assert list(tmp_path.iterdir()) == []
@@ -250,7 +250,7 @@ def test_a_seed_is_never_dropped_and_its_links_are_followed(crawl: Run, action: 
     assert [record["action"] for record in done.records] == ["mark"]
 
 
-def test_what_a_seed_links_to_is_no_seed_even_if_the_spider_copies_meta(crawl: Run) -> None:
+def test_a_copy_of_meta_makes_no_seed(crawl: Run) -> None:
     class CopiesMeta(Walker):
         def parse(self, response: Any) -> Any:
             yield self.note(response)
@@ -271,9 +271,7 @@ def test_a_second_crawl_finds_every_kept_page_the_same(crawl: Run, address: str,
 
 @pytest.mark.parametrize("job", [True, False])
 @pytest.mark.parametrize("store", ["file", "redis"], indirect=True)
-def test_what_an_ended_crawl_left_behind_its_pages_is_reached_by_the_next(
-    crawl: Run, address: str, namespace: str, tmp_path: Path, job: bool
-) -> None:
+def test_the_next_crawl_goes_on(crawl: Run, address: str, namespace: str, tmp_path: Path, job: bool) -> None:
     """Even if what is left to be crawled is in a JOBDIR.  The page comes under another URL the second time."""
     settings = {"DEDUP_INDEX": address, "DEDUP_NAMESPACE": namespace}
     if job:
@@ -509,9 +507,7 @@ class FailsAsynchronously(Walker):
 
 
 @pytest.mark.parametrize("spider", [FailsLater, FailsAsynchronously])
-def test_a_page_on_which_the_spider_failed_shadows_no_other(
-    crawl: Run, site: Site, spider: type[Walker]
-) -> None:
+def test_a_page_that_failed_shadows_no_other(crawl: Run, site: Site, spider: type[Walker]) -> None:
     def on_request(path: str) -> None:
         if path == "/b":  # a has failed by then
             wait_until(lambda: "spider_exceptions/RuntimeError" in site.stats)
@@ -527,7 +523,7 @@ def test_a_page_on_which_the_spider_failed_shadows_no_other(
 # --- Switching it on and off ------------------------------------------------------------------------
 
 
-def test_it_can_be_switched_on_for_one_spider_by_its_custom_settings(crawl: Run) -> None:
+def test_one_spider_can_have_it(crawl: Run) -> None:
     class HasItsOwn(Walker):
         custom_settings = {"ADDONS": ADDON, "DEDUP_ACTION": "mark"}  # noqa: RUF012 - that is how Scrapy has it
 

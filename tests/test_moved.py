@@ -79,7 +79,7 @@ def test_a_lost_page_is_found_with_dates(log: Path, tmp_path: Path, address: str
     assert not (tmp_path / "none.sqlite").exists()
 
 
-def test_what_was_met_nowhere_else_and_what_is_wrong_is_said(log: Path, tmp_path: Path) -> None:
+def test_nowhere_else(log: Path, tmp_path: Path) -> None:
     options = ("-s", f"DEDUP_INDEX=file:{tmp_path}/none.sqlite")
     done = scrapy("index", "moved", "http://unknown.example/", log, *options)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "its content was met nowhere else")
@@ -121,7 +121,7 @@ def test_why_says_what_became_of_a_page(log: Path, tmp_path: Path) -> None:
     assert gone.startswith(f"    {OLD}: not among its pages any more")
 
 
-def test_without_a_drop_log_nothing_is_said_to_have_never_been_dropped(tmp_path: Path) -> None:
+def test_why_without_a_drop_log(tmp_path: Path) -> None:
     address = f"file:{tmp_path}/index.sqlite"
 
     async def keep() -> None:

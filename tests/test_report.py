@@ -254,9 +254,7 @@ def test_charts_are_drawn_and_say_in_words_what_they_show(crawl: Crawl, real: Pa
     assert [sum(int(row[at]) for row in course) for at in (1, 2, 3)] == [31, 13, 18]
 
 
-def test_sliders_tell_what_other_thresholds_would_have_dropped(
-    crawl: Crawl, real: Path, opened: Open
-) -> None:
+def test_sliders_tell_of_other_thresholds(crawl: Crawl, real: Path, opened: Open) -> None:
     page = opened(real)
     for k, hundredths in ((0, 75), (6, 95), (2, 96)):
         slide(page, "distance", k)
@@ -590,7 +588,7 @@ def many(count: int, clusters: int) -> Iterator[dict[str, Any]]:
         )
 
 
-def test_of_more_drops_the_charts_tell_all_and_a_sample_is_listed(tmp_path: Path, opened: Open) -> None:
+def test_a_sample_of_many_drops_is_listed(tmp_path: Path, opened: Open) -> None:
     records = list(many(MAX_PAIRS + 2_000, 9_000))
     page = opened(made(tmp_path, *records))
     assert page.locator("#result").inner_text().startswith("12,000 of 12,000 would have been dropped")
@@ -783,7 +781,7 @@ def _follow(log: Path, report: Path) -> None:
     execute(["scrapy", "duplicates", str(log), "--html", str(report), "--follow"])
 
 
-def test_a_report_can_be_opened_while_the_crawl_runs_and_renews_itself(log: Path, unheard: Page) -> None:
+def test_a_report_renews_itself(log: Path, unheard: Page) -> None:
     path = log.with_name("report.html")
     following = Forked(_follow, log, path)
     try:

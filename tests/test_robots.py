@@ -38,9 +38,7 @@ class FirstContact(Walker):
     starts = ("/", *FORBIDDEN)
 
 
-def test_of_eight_requests_at_first_contact_the_seven_forbidden_ones_are_not_sent(
-    slow: Site, crawl: Run
-) -> None:
+def test_forbidden_pages_are_not_asked_for_at_first_contact(slow: Site, crawl: Run) -> None:
     pages = {path: page(path) for path in FirstContact.starts} | {"/robots.txt": ROBOTS}
     done = crawl(pages, FirstContact, **OBEYS)
     assert done.requests == ["/robots.txt", "/"]
@@ -67,7 +65,7 @@ def test_what_is_not_to_obey_waits_for_nobody(slow: Site, crawl: Run) -> None:
     assert sorted(done.requests) == sorted(["/robots.txt", *FirstContact.starts])
 
 
-def test_pages_are_fetched_again_only_where_robots_txt_allows_it(slow: Site, tmp_path: Path) -> None:
+def test_robots_txt_is_for_pages_fetched_again(slow: Site, tmp_path: Path) -> None:
     slow.pages = {"/robots.txt": ROBOTS, "/kept": page("a")} | {path: page("a") for path in FORBIDDEN}
     log = tmp_path / "drops.jsonl"
     drops = [record(slow.url + path, f"{slow.url}/kept") for path in FORBIDDEN]
@@ -92,9 +90,7 @@ def test_the_documented_line_is_the_one_of_this_project() -> None:
         ({SCRAPYS: None, "dedup.scrapy.robots.RobotsTxtMiddleware": 100}, None),
     ],
 )
-def test_another_place_or_another_middleware_of_the_project_is_left(
-    theirs: Any, expected: int | None
-) -> None:
+def test_another_middleware_of_the_project_is_left(theirs: Any, expected: int | None) -> None:
     settings = Settings({"DOWNLOADER_MIDDLEWARES": theirs})
     replace(settings)
     assert settings.getdict("DOWNLOADER_MIDDLEWARES").get(RobotsTxtMiddleware) == expected

@@ -337,14 +337,3 @@ def test_a_wrong_password_is_not_shown(crawl: Crawl, locked_redis: Path, user: s
     assert str(locked_redis) in done.complaint
     assert "wrongpassword" not in done.output
     assert done.status == 3
-
-
-# --- Commands that are no crawl ---------------------------------------------------------------------
-
-
-def test_scrapy_fetch_leaves_the_index_alone(site: tuple[str, Site], tmp_path: Path) -> None:
-    index, log = tmp_path / "index.sqlite", tmp_path / "duplicates.jsonl"
-    done = scrapy("fetch", site[0], "-s", f"DEDUP_INDEX=file:{index}", "-s", f"DEDUP_LOG={log}")
-    assert done.returncode == 0
-    assert "<p>Welcome" in done.stdout
-    assert list(tmp_path.iterdir()) == []

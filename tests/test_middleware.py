@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lxml import etree
-from parsel import Selector
 from scrapy import Request, Spider
 from scrapy.exceptions import IgnoreRequest
 from twisted.python.failure import Failure
@@ -157,17 +155,6 @@ def test_mark_changes_nothing_but_flag_log_and_stats(crawl: Run) -> None:
     assert marked.spider.flags == plain.spider.flags | {"/b": ["near-duplicate"]}
     assert [record["action"] for record in marked.records] == ["mark"]
     assert marked.figures == {"pages": 5, "new": 4, "duplicate": 1, "marked": 1, "links_marked": 1}
-
-
-def test_of_twins_at_once_one_is_kept(crawl: Run, address: str, namespace: str) -> None:
-    paths = [f"/twin?{number}" for number in range(16)]
-    pages = {"/": page("home", *paths), **{path: page("twin", more=path) for path in paths}}
-    many = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
-    done = crawl(pages, DEDUP_INDEX=address, DEDUP_NAMESPACE=namespace, **many)
-    assert list(done.verdicts.values()) == ["new", "new"]
-    assert len(done.dropped) == 15
-    [kept] = done.verdicts.keys() - {"/"}
-    assert {record["duplicate_of"] for record in done.records} == {done.spider.url + kept}
 
 
 # --- Figures ----------------------------------------------------------------------------------------
@@ -444,23 +431,6 @@ def test_a_callback_can_ask_for_fingerprint_and_verdict(crawl: Run, site: Site) 
     assert judged.fingerprint == Detector().fingerprint(TWINS["/a"][2], site.url + "/a", "utf-8")
 
 
-def test_the_spider_sees_the_tree_as_it_was(crawl: Run) -> None:
-    trees = []
-
-    class Serialises(Walker):
-        def parse(self, response: Any) -> Any:
-            trees.append((etree.tostring(response.selector.root), response.text))
-            return ()
-
-    odd = (
-        "<!DOCTYPE html><!-- first --><base href=/x/><script>one()</script><style>p {}</style>"
-        f"<noscript>no</noscript><template>t</template><?php echo ?><p>{words('odd')}<img src=a.png><a href=b>b"
-    )
-    crawl({"/": html(odd)}, Serialises)
-    [(tree, text)] = trees
-    assert tree == etree.tostring(Selector(text=text).root)
-
-
 # --- Confirmed when its output is handed over, released when the spider fails -----------------------
 
 
@@ -540,11 +510,6 @@ def test_disabled_it_does_nothing(crawl: Run, tmp_path: Path) -> None:
     assert done.mishaps == []
     assert not any("dedup" in message.name for message in done.messages)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_scrapy_check_is_let_alone(crawl: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SCRAPY_CHECK", "true")
-    assert crawl(TWINS).figures == {}
 
 
 def test_one_line_installs_it_in_a_foreign_project(crawl: Run, site: Site, tmp_path: Path) -> None:

@@ -198,7 +198,6 @@ def test_info_shows_pages_and_runs(index: Make, command: Command, store: str) ->
     shown = done.stdout
     assert shown.splitlines()[0] == index().where
     assert "  pages       340: 340 done\n" in shown
-    assert "  filed       2023-11-14 22:13 to 2027-01-15 08:00 UTC\n" in shown
     assert re.search(r"\n  stored      [\d.]+ [kM]B, [\d,]+ bytes a page \(", shown)
     assert f"\n  plan        {index().describe()}\n" in shown
     assert "max_distance 6" in shown

@@ -31,8 +31,6 @@ MAX_PAIRS, MAX_HOSTS, MAX_WORDS = 10_000, 1_000, 16_000_000
 _SCRIPTS = ("charts.js", "differences.js", "hosts.js", "noise.js", "timeline.js", "report.js")
 #: Fields that hold a URL.
 _URLS = frozenset({"url", "duplicate_of", "referer", "canonical"})
-#: What a report says as its source has it.
-_TOLD = ("read", "chosen", "renewed", "maker", "to_see_looser", "to_see_words")
 Watch = Callable[[Sequence[int]], Iterable[int]]
 
 
@@ -49,9 +47,6 @@ class Source:
     find: Find = field(default=lambda url, simhash: None)
     texts: str = ""  #: where `find` has the words from: "stored" or "fetched"; empty if there are none
     watch: Watch = field(default=iter)  #: goes through the pairs while their words are compared
-    maker: str = "dedup"  #: the program that makes the report
-    to_see_looser: str = ""  #: a sentence: how to see what looser thresholds would drop
-    to_see_words: str = ""  #: a sentence: how to have the words of the pages in the report
 
 
 def report(drops: Drops, source: Source) -> str:
@@ -93,7 +88,9 @@ def _data(drops: Drops, source: Source) -> dict[str, Any]:
         "texts": texts,
         "words": source.texts,
         "max_words": MAX_WORDS,
-        **{name: getattr(source, name) for name in _TOLD},
+        "read": source.read,
+        "chosen": source.chosen,
+        "renewed": source.renewed,
     }
 
 

@@ -61,10 +61,6 @@ def make_report(
             find=find,
             texts=words,
             watch=lambda pairs: each(pairs, "Comparing"),
-            maker="scrapy duplicates --html",
-            to_see_looser='To see what looser thresholds would drop, crawl with them and DEDUP_ACTION = "mark".',
-            to_see_words="Crawl with DEDUP_KEEP_TEXT = True, or make this report with --fetch, which fetches the "
-            "least alike pages again.",
         )
         write_report(path, report(drops, source))
 

@@ -324,7 +324,7 @@ def test_whatever_a_line_holds_is_read_and_shown(
     records, unreadable = read(log)
     assert len(records) <= 1 <= len(records) + unreadable
     with Drops(records) as drops:
-        assert sum(len([*drops.patterns_of(cluster)]) for cluster in drops.clusters()) == len(records)
+        assert sum(len([*drops.parts(cluster)["patterns"]]) for cluster in drops.clusters()) == len(records)
     for each in records:
         shown = listing.as_line(each) + listing.as_csv(each) + listing.as_json(each)
         assert shown.isascii()

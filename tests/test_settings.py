@@ -64,23 +64,20 @@ def test_they_arrive_in_a_cleaning(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     source.write_text("".join(json.dumps({"url": f"http://a.org/{n}", "html": text()}) + "\n" for n in "ab"))
 
     def work(name: str, value: object) -> None:
-        none = dict.fromkeys(
-            [
-                "index",
-                "against",
-                "spider",
-                "kept",
-                "duplicates",
-                "engine",
-                "master",
-                "keep",
-                "id",
-                "text",
-                "cdxj",
-            ],
-            "",
-        )
-        opts = Namespace(**none, workers=1)
+        names = [
+            "index",
+            "against",
+            "spider",
+            "kept",
+            "duplicates",
+            "engine",
+            "master",
+            "keep",
+            "id",
+            "text",
+            "cdxj",
+        ]
+        opts = Namespace(**dict.fromkeys(names, ""), workers=1)
         assert clean([str(source)], opts, project(name, value)) == 0
 
     check(watch(monkeypatch), (*VERDICT, *OF_ARCHIVES), work, tmp_path)

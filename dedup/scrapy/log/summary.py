@@ -144,7 +144,6 @@ class _Figures(dict[str, Any]):
         return self.say(name, f"{{{name}}} {said}" + (f" ({parts})" if parts else ""))
 
     def _missed(self) -> str:
-        """Returns what is known of the contents behind addresses that were never asked for."""
         if not self["unreached/sampled"]:
             return ", and not fetched; DEDUP_AUDIT = 0.1 fetches a tenth of such URLs, to see what they hold"
         return (

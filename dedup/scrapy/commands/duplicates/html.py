@@ -66,12 +66,10 @@ def make_report(
 
 
 def _knows(find: texts.Find, drops: Drops) -> bool:
-    """Returns whether the words of any of the first pairs are stored."""
     return any(find(pair["url"], pair["simhash"]) for pair in drops.pairs(FETCHED))
 
 
 def _in_words(wanted: Filter) -> str:
-    """Returns what a filter asks of a record."""
     conditions = (
         (wanted.host, f"the host {wanted.host}"),
         (wanted.url, f"the dropped page {wanted.url}"),
@@ -116,7 +114,6 @@ def _fetch(drops: Drops, settings: Settings, door: Door) -> texts.Find:
 
 
 def _hosts(urls: Sequence[str]) -> str:
-    """Returns the hosts of URLs, those of the most URLs first."""
     hosts = Counter(host(url) or "?" for url in urls)
     names = ", ".join(inert(name, WIDTH) for name, _ in hosts.most_common(SHOWN))
     return names + (f" and {len(hosts) - SHOWN:,} other hosts" if len(hosts) > SHOWN else "")

@@ -119,7 +119,6 @@ def _kept(kept: Kept) -> str:
 
 
 async def _filed(index: Index, urls: list[str]) -> dict[str, StoredPage]:
-    """Returns the pages at some URLs, as the index has them, and closes it."""
     try:
         survey = await index.survey() if index.persistent else None
         if survey is None:

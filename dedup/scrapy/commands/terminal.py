@@ -139,6 +139,18 @@ def each(items: Sequence[T], what: str) -> Iterator[T]:
             advance()
 
 
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Shows that something is being done, and for how long."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.progress import SpinnerColumn, TimeElapsedColumn
+
+    with _bar(what, SpinnerColumn("line"), TimeElapsedColumn(), total=None):
+        yield
+
+
 def interval(bounds: Sequence[float], digits: int = 3) -> str:
     """Returns a confidence interval, as text.
 

@@ -7,7 +7,7 @@ from dedup.index import Index
 from dedup.index.survey import REBUILD, Finding
 from dedup.printing import inert, many
 from dedup.scrapy.commands.index.access import WIDTH, surveyed
-from dedup.scrapy.commands.terminal import counting
+from dedup.scrapy.commands.terminal import busy
 
 #: At most this many findings of a kind are shown.
 SHOWN = 5
@@ -24,7 +24,7 @@ async def print_findings(index: Index) -> int:
     some: dict[str, list[Finding]] = {}
     async with surveyed(index) as survey:
         pages = await survey.count()
-        with counting("Checking", None):
+        with busy("Checking"):
             async for finding in survey.findings():
                 counts[finding.kind] += 1
                 shown = some.setdefault(finding.kind, [])

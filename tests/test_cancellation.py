@@ -78,9 +78,7 @@ async def indexed(address: str, namespace: str, *, fresh: bool) -> AsyncIterator
 
 @FRESH
 @driven
-async def test_a_claim_that_is_cancelled_and_then_released_has_never_been_made(
-    address: str, namespace: str, fresh: bool
-) -> None:
+async def test_a_cancelled_claim_can_be_released(address: str, namespace: str, fresh: bool) -> None:
     for at in count():
         async with indexed(address, namespace, fresh=fresh) as index:
             page, url, content = f"page {at}", f"http://example.org/{at}", fingerprint(at)
@@ -95,9 +93,7 @@ async def test_a_claim_that_is_cancelled_and_then_released_has_never_been_made(
 
 @FRESH
 @driven
-async def test_a_claim_that_is_cancelled_and_made_again_is_one(
-    address: str, namespace: str, fresh: bool
-) -> None:
+async def test_a_cancelled_claim_can_be_made_again(address: str, namespace: str, fresh: bool) -> None:
     for at in count():
         async with indexed(address, namespace, fresh=fresh) as index:
             page, url, content = f"page {at}", f"http://example.org/{at}", fingerprint(at)
@@ -111,28 +107,7 @@ async def test_a_claim_that_is_cancelled_and_made_again_is_one(
 
 
 @driven
-async def test_nothing_stays_pending_of_a_claim_that_is_cancelled(redis_socket: Path, namespace: str) -> None:
-    address = f"unix://{redis_socket}"
-    for at in count():
-        async with (
-            indexed(address, namespace, fresh=False) as index,
-            indexed(address, namespace, fresh=False) as other,
-        ):
-            content = fingerprint(at)
-            was_cancelled = await cancelled(index.claim(f"page {at}", "http://example.org/", content), at)
-            if not was_cancelled:
-                break
-            await index.count()
-            if was_cancelled == "deaf":
-                await index.release(f"page {at}")
-            await release_all(index)
-            assert (await other.claim(f"copy {at}", "http://example.org/copy", content)).status == "new"
-
-
-@driven
-async def test_a_claim_of_a_page_that_was_claimed_before_takes_nothing_back_if_it_is_cancelled(
-    address: str, namespace: str
-) -> None:
+async def test_a_cancelled_claim_takes_nothing_back(address: str, namespace: str) -> None:
     for at in count():
         async with indexed(address, namespace, fresh=False) as index:
             page, url, content = f"page {at}", f"http://example.org/{at}", fingerprint(at)
@@ -151,9 +126,7 @@ async def test_a_claim_of_a_page_that_was_claimed_before_takes_nothing_back_if_i
 @FRESH
 @PERSISTENT
 @driven
-async def test_a_page_whose_confirmation_is_cancelled_is_confirmed_all_the_same(
-    address: str, namespace: str, fresh: bool
-) -> None:
+async def test_a_cancelled_confirmation_is_made(address: str, namespace: str, fresh: bool) -> None:
     """Or it is not confirmed, and released at the end; it is never half of that."""
     for at in count():
         async with indexed(address, namespace, fresh=fresh) as index:
@@ -168,9 +141,7 @@ async def test_a_page_whose_confirmation_is_cancelled_is_confirmed_all_the_same(
 
 @PERSISTENT
 @driven
-async def test_a_batch_whose_writing_is_cancelled_is_written_all_the_same(
-    address: str, namespace: str
-) -> None:
+async def test_a_cancelled_batch_is_written(address: str, namespace: str) -> None:
     names: list[str] = []
     for at in count():
         async with indexed(address, namespace, fresh=False) as index:
@@ -189,7 +160,7 @@ async def test_a_batch_whose_writing_is_cancelled_is_written_all_the_same(
 
 
 @driven
-async def test_a_release_that_is_cancelled_is_made_all_the_same(address: str, namespace: str) -> None:
+async def test_a_cancelled_release_is_made(address: str, namespace: str) -> None:
     for at in count():
         async with indexed(address, namespace, fresh=False) as index:
             url, content = f"http://example.org/{at}", fingerprint(at)
@@ -202,9 +173,7 @@ async def test_a_release_that_is_cancelled_is_made_all_the_same(address: str, na
 
 
 @driven
-async def test_a_task_in_which_a_cancellation_is_swallowed_ends_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_swallowed_cancellation_ends_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
     """As `asyncio.wait_for` does before Python 3.12, if an answer comes at the same moment."""
     monkeypatch.setattr(batching, "AGAIN", 0.001)
     swallowed = []
@@ -225,7 +194,7 @@ async def test_a_task_in_which_a_cancellation_is_swallowed_ends_all_the_same(
 
 
 @driven
-async def test_every_item_is_written_wherever_a_batch_is_cancelled() -> None:
+async def test_every_item_of_a_cancelled_batch_is_written() -> None:
     for at in count():
         written: list[int] = []
 
@@ -248,7 +217,7 @@ async def test_every_item_is_written_wherever_a_batch_is_cancelled() -> None:
 
 
 @driven
-async def test_what_was_put_back_is_written_without_anything_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_was_put_back_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "PATIENCE", 0.001)
     written: list[int] = []
     may_write = asyncio.Event()
@@ -285,7 +254,7 @@ class Holding(Line):
 
 
 @driven
-async def test_a_claim_that_is_cancelled_while_its_answer_is_on_the_way_is_released(server: Server) -> None:
+async def test_a_claim_without_its_answer_is_released(server: Server) -> None:
     with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
         line, proxy = Holding(server), Path(folder, "proxy.sock")
         async with line.listening(proxy), indexed(f"unix://{proxy}", "test", fresh=False) as index:

@@ -9,9 +9,9 @@ import pytest
 
 from crawler.demo import Site, serve
 from dedup import Detector, open_index
-from dedup.lab.labelled import read_page
 from dedup.page.charset import decode
 from dedup.page.read import read
+from dedup.scrapy.commands.fetch import read_page
 from tests.support.crawls import Site as Web
 from tests.support.crawls import html
 from tests.support.crawls import site as web  # noqa: F401
@@ -72,7 +72,7 @@ def test_every_measure_has_its_line(site: Path) -> None:
     assert [name for name in lines if name in names] == names
     figures = {name: [float(figure) for figure in re.findall(r"\d\.\d{4}", lines[name])] for name in names}
 
-    sources = [read_page(str(site / name), Path()) for name in ("article", "long")]
+    sources = [read_page(str(site / name)) for name in ("article", "long")]
     pages = [read(decode(source), url) for source, url in sources]
     a, b = (runs(page.tokens, 6) for page in pages)
     assert figures["resemblance"][1] == round(len(a & b) / len(a | b), 4) < 1
@@ -199,24 +199,6 @@ def test_an_index_that_cannot_be_asked_is_named(site: Path, tmp_path: Path) -> N
     assert (missing.returncode, missing.stdout, missing.stderr.count("\n")) == (3, "", 1)
     assert compare(*pair, "--index", "memory:").returncode == 2
     assert compare(*pair, "--spider", "site").returncode == 2
-
-
-def test_menus_that_differ_decide_nothing(tmp_path: Path) -> None:
-    pages = [product(0, "Brass lantern", 60).replace("menu", f"release{release}x") for release in range(2)]
-    for name, page in zip("ab", pages, strict=True):
-        (tmp_path / name).write_text(page.replace("<nav>", f"<nav>{name} "))
-    done = compare(tmp_path / "a", tmp_path / "b")
-    lines = told(done.stdout)
-    assert done.returncode == 0
-    assert lines["markup"].startswith("different")
-    assert lines["verdict"] == "near-duplicates: nearly all that is own to each of them is on the other"
-
-
-def test_comments_are_no_markup(site: Path, tmp_path: Path) -> None:
-    (tmp_path / "copy").write_text((site / "article").read_text() + "<!-- made in 3 ms -->")
-    lines = told(compare(site / "article", tmp_path / "copy").stdout)
-    assert lines["markup"].startswith("equal")
-    assert lines["verdict"] == "near-duplicates: they are equal"
 
 
 def test_data_in_scripts_is_a_part_of_its_own(site: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ KEY = "shingleback:delay:{a.example}"
 
 
 @driven
-async def test_a_host_is_free_for_any_worker_when_the_delay_after_its_answer_is_over(server: Server) -> None:
+async def test_a_host_is_free_after_its_delay(server: Server) -> None:
     one, other = Delay(server.address, 0.05), Delay(server.address, 0.05)
     try:
         name = await one.take("a.example")
@@ -37,7 +37,7 @@ async def test_a_host_is_free_for_any_worker_when_the_delay_after_its_answer_is_
 
 
 @driven
-async def test_no_host_waits_for_longer_than_a_lease_if_the_clock_is_set_back(server: Server) -> None:
+async def test_a_clock_that_is_set_back(server: Server) -> None:
     """A key that ends in 20 seconds ends an hour later then."""
     server.client.set(KEY, "dead", px=3_600_000)
     one = Delay(server.address, 0.05)
@@ -52,9 +52,7 @@ async def test_no_host_waits_for_longer_than_a_lease_if_the_clock_is_set_back(se
         await one.close()
 
 
-def test_a_lease_lasts_until_the_answer_is_there(
-    crawl: Run, site: Site, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lease_is_renewed(crawl: Run, site: Site, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long that takes, and longer than the host would wait for a worker that died."""
     monkeypatch.setattr(delay, "HOLD", 2.0)  # and renewed four times as often
     lasted: dict[str, list[int]] = {}

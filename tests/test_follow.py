@@ -1,6 +1,5 @@
 """Links of near-duplicates in real crawls: harvest, parking, samples, and what a spider notices of them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from scrapy.spiders import CrawlSpider, Rule
 from crawler.spiders.site import SiteSpider
 from dedup.scrapy import Parked
 from dedup.scrapy.links.parked import parked_urls
-from tests.support.crawls import TWINS, Answer, Run, Site, Walker, html, page
+from tests.support.crawls import TWINS, Answer, Run, Site, Walker, page
 from tests.support.waiting import until, wait_until
 
 
@@ -47,12 +46,6 @@ def mirror(pages: int, *, new: int = 0) -> dict[str, Answer]:
     )
 
 
-def test_by_default_a_near_duplicate_is_not_parsed_and_nothing_is_parked(crawl: Run, parked: Path) -> None:
-    done = crawl(TWINS, DEDUP_PARKED=str(parked))
-    assert "/behind-b" not in done.requests
-    assert not parked.exists()
-
-
 @pytest.mark.parametrize("how", ["yield", "all"])
 def test_links_of_a_near_duplicate_are_followed_and_its_items_left_out(follow: Run, how: str) -> None:
     done = follow(TWINS, DEDUP_FOLLOW=how)
@@ -68,20 +61,6 @@ def test_a_mirror_is_left_when_it_brings_nothing(follow: Run, parked: Path) -> N
     assert len(copies) < 120
     assert done.figures["links/waiting"] == 400 - len(copies)
     assert len(list(parked_urls(parked))) == done.figures["links/waiting"]
-
-
-def test_new_pages_of_a_mirror_are_found(follow: Run) -> None:
-    done = follow(mirror(10, new=3))
-    assert {"/copy/article-10.html", "/copy/article-12.html"} <= {item["path"] for item in done.items}
-
-
-def test_a_line_of_the_log_says_why(follow: Run, parked: Path) -> None:
-    follow(mirror(100))
-    record = next(line for line in map(json.loads, parked.read_text().splitlines()) if "rate" in line)
-    assert record["judged"] - record["new"] >= 3
-    assert record["rate"] < 0.05
-    assert record["folder"].partition("/")[2] == "copy/"
-    assert record["found_on"].endswith("/copy/list.html")
 
 
 def test_a_spider_can_opt_out_of_the_harvest(follow: Run) -> None:
@@ -106,7 +85,7 @@ def test_the_callback_does_not_run_if_all_links_were_met(follow: Run) -> None:
     assert "links/harvested" not in done.figures
 
 
-def test_an_errback_is_told_that_a_link_is_parked_when_the_log_has_it(follow: Run, parked: Path) -> None:
+def test_the_log_has_a_link_before_it_is_parked(follow: Run, parked: Path) -> None:
     """So whatever kills the crawl then, the link is not lost."""
 
     class Looks(Walker):
@@ -121,7 +100,7 @@ def test_an_errback_is_told_that_a_link_is_parked_when_the_log_has_it(follow: Ru
     assert done.mishaps == []
 
 
-def test_a_link_that_came_back_is_in_the_log_until_its_page_is_parsed(follow: Run, parked: Path) -> None:
+def test_a_link_that_came_back_stays_in_the_log(follow: Run, parked: Path) -> None:
     """So a crawl that is killed while a callback runs does not lose what that would have found."""
     came_back = []
 
@@ -142,7 +121,7 @@ def test_a_link_that_came_back_is_in_the_log_until_its_page_is_parsed(follow: Ru
     assert done.mishaps == []
 
 
-def test_links_of_pages_that_are_not_followed_are_weighed_likewise(follow: Run) -> None:
+def test_nofollow_weighs_links_likewise(follow: Run) -> None:
     done = follow(TWINS, DEDUP_ACTION="nofollow")
     assert "/behind-b" in done.requests
     assert [item["path"] for item in done.items] == ["/", "/a", "/b", "/behind-a", "/behind-b"]
@@ -195,17 +174,8 @@ def test_without_the_log_nothing_is_parked(follow: Run) -> None:
     assert len([path for path in done.requests if path.startswith("/copy/article")]) == 60
 
 
-def test_a_wrong_path_of_the_log_refuses_the_crawl(follow: Run, tmp_path: Path) -> None:
-    done = follow(TWINS, DEDUP_PARKED=f"{tmp_path}/no%(such)s")
-    assert done.requests == []
-    assert "DEDUP_PARKED" in done.mishaps[0]
-
-
 def test_starts_and_what_has_opted_out_are_never_parked(follow: Run) -> None:
     class Insists(Walker):
-        def links(self, response: Any) -> list[str]:
-            return super().links(response)
-
         def request(self, path: str, **options: Any) -> Request:
             if path.endswith("7.html"):
                 options["meta"] = {"dedup": False}
@@ -218,9 +188,7 @@ def test_starts_and_what_has_opted_out_are_never_parked(follow: Run) -> None:
     assert wanted <= set(done.requests)
 
 
-def test_a_job_goes_on_with_what_is_parked(
-    follow: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_goes_on_with_parked(follow: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = {"JOBDIR": str(tmp_path / "job"), "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"}
     job["DEDUP_PROBE"] = False  # all requests are of pages
     first = follow(mirror(100), **job)
@@ -277,23 +245,7 @@ def test_a_parked_link_that_a_kept_page_has_is_downloaded(follow: Run) -> None:
     assert "/copy/article-95.html" in done.requests
 
 
-def test_short_pages_that_are_met_word_for_word_end_a_trap(follow: Run) -> None:
-    """Each address under /none/ gives a page of few words with two links further down."""
-
-    class Endless(dict[str, Answer]):
-        def get(self, path: str, default: Any = None) -> Any:
-            if path.startswith("/none/"):
-                return html(f'<p>Sorry<a href="{path}a/">a</a> <a href="{path}b/">b</a>')
-            return super().get(path, default)
-
-    done = follow(Endless({"/": page("home", "/none/")}), CLOSESPIDER_PAGECOUNT=500)
-    assert len(done.requests) < 200
-    assert "/none/" in done.stats["dedup/trap"]
-
-
-def test_the_site_spider_begins_with_what_is_parked(
-    follow: Run, parked: Path, site: Site, crawl: Run
-) -> None:
+def test_the_site_spider_begins_with_parked(follow: Run, parked: Path, site: Site, crawl: Run) -> None:
     first = follow(mirror(100))
 
     class Again(SiteSpider):

@@ -435,10 +435,7 @@ def test_info_tells_how_many_hosts_are_known(
     make: Callable[[], Index], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert asyncio.run(print_info(make())) == 0
-    assert (
-        f"\n  hosts       2, 1 of them with 8 kept pages or more, the largest is {HOST}, with 8\n"
-        in capsys.readouterr().out
-    )
+    assert "\n  hosts       2, 1 of them with 8 kept pages or more\n" in capsys.readouterr().out
 
 
 def test_an_export_carries_the_tables_and_an_import_merges_them(

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,10 @@ import pytest
 from scrapy.settings import Settings
 
 from dedup.droplog.log import DropLog
+from dedup.filter.change import WORDS
 from dedup.scrapy.log.lines import FIRST, LOGGER, Lines
+from dedup.scrapy.log.summary import _DROPPED, _KEPT, summary
+from dedup.scrapy.metrics import COUNTED, MEASURED, PARTED
 from dedup.scrapy.settings import read_settings
 from tests.support.crawls import TWINS, Run, Site, page
 from tests.support.logs import record
@@ -154,3 +158,26 @@ def test_where_a_log_that_is_taken_away_can_t_be_made_again_that_is_told(tmp_pat
     drops.write({"url": "c"})
     drops.close()
     assert log.read_text() == '{"url": "c"}\n'
+
+
+def test_each_line_of_the_summary_has_its_figures() -> None:
+    """They are stats that Prometheus is told, too, all 1 here; links are saved where none lead on."""
+    parts = [f"{name}/{each}" for name, (_, known) in PARTED.items() for each in known.split()]
+    stats: dict[str, Any] = dict.fromkeys([*COUNTED.split(), *MEASURED.split(), *parts, *PARTED], 1)
+    stats |= {
+        "hosts/worst": "b.org",
+        "audit/off": "simhash",
+        "trap": "/a",
+        "changes/since": "then",
+        "hosts/led_on": 1,
+    }
+    stats |= dict.fromkeys(["not_modified_bytes", *(f"changes/{word}" for word in WORDS)], 1) | {
+        "carries/keys": "a (1)"
+    }
+    text = summary({f"dedup/{name}": value for name, value in stats.items()}, "drops.jsonl")
+    told = {line[2:12].strip() for line in text.splitlines()[1:]}
+    lines = {line[2:12].strip() for line in (*_KEPT.values(), *_DROPPED.values())}
+    assert told - lines == {"kept", "judges", "dropped", "drop log", "to see"}
+    assert lines - told == {"saved"}
+    assert not re.search(r"(?<![.\d])0 ", text)
+    assert "1 near-duplicate; if they were dropped, 1 link on them" in text

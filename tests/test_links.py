@@ -54,7 +54,7 @@ YIELD = {
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_links_of_near_duplicates_are_followed_as_far_as_they_bring_new_content(name: str) -> None:
+def test_links_are_followed_as_far_as_they_bring_new_content(name: str) -> None:
     result, found = crawl(name, small=True, follow="yield")
     downloads, may_be_lost = YIELD[name]
     assert result.ended

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy import Request
@@ -11,28 +12,15 @@ from scrapy.utils.request import fingerprint
 from dedup.droplog.drops import Drops, Place
 from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
+from tests.support.logs import lines, record
 from tests.support.processes import scrapy
 
 OLD, NEW, THIRD = (f"http://{host}.example/story" for host in ("old", "new", "third"))
 
 
-def drop(url: str, of: str, day: int) -> dict[str, object]:
+def drop(url: str, of: str, day: int) -> dict[str, Any]:
     """A record of a drop log."""
-    return {
-        "time": f"2026-11-{day:02}T10:00:00.000+00:00",
-        "url": url,
-        "duplicate_of": of,
-        "distance": 1,
-        "resemblance": 0.9,
-        "simhash": "0" * 16,
-        "duplicate_of_simhash": "0" * 16,
-        "tokens": 100,
-        "links": 10,
-        "rule": "simhash",
-        "action": "drop",
-        "referer": None,
-        "depth": 1,
-    }
+    return record(url, of, time=f"2026-11-{day:02}T10:00:00.000+00:00", distance=1, own=None, new=None)
 
 
 RECORDS = [drop(NEW, OLD, 3), drop(THIRD, OLD, 2), drop(NEW, OLD, 9), drop("http://a/", "http://b/", 5)]
@@ -41,7 +29,7 @@ RECORDS = [drop(NEW, OLD, 3), drop(THIRD, OLD, 2), drop(NEW, OLD, 9), drop("http
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     path = tmp_path / "drops.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    path.write_text(lines(*RECORDS))
     return path
 
 
@@ -79,7 +67,7 @@ def test_a_lost_page_is_found_with_dates(log: Path, tmp_path: Path, address: str
     assert not (tmp_path / "none.sqlite").exists()
 
 
-def test_what_was_met_nowhere_else_and_what_is_wrong_is_said(log: Path, tmp_path: Path) -> None:
+def test_nowhere_else(log: Path, tmp_path: Path) -> None:
     options = ("-s", f"DEDUP_INDEX=file:{tmp_path}/none.sqlite")
     done = scrapy("index", "moved", "http://unknown.example/", log, *options)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "its content was met nowhere else")
@@ -107,7 +95,7 @@ def test_why_says_what_became_of_a_page(log: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     url, filed, first, kept, last, _ = done.stdout.splitlines()
     assert (url, filed) == (NEW, "  in the index: not among its pages")
-    evidence = "drop: rule simhash, distance 1, resemblance 0.90; a near-duplicate of"
+    evidence = "drop: rule simhash, distance 1, resemblance 0.90, judge index; a near-duplicate of"
     assert (first, last) == (f"  2026-11-03 10:00:00 {evidence}", f"  2026-11-09 10:00:00 {evidence}")
     assert kept.startswith(f"    {OLD}: kept, and handed over; filed 20")
     assert kept.endswith(f" by run {run}")
@@ -121,7 +109,7 @@ def test_why_says_what_became_of_a_page(log: Path, tmp_path: Path) -> None:
     assert gone.startswith(f"    {OLD}: not among its pages any more")
 
 
-def test_without_a_drop_log_nothing_is_said_to_have_never_been_dropped(tmp_path: Path) -> None:
+def test_why_without_a_drop_log(tmp_path: Path) -> None:
     address = f"file:{tmp_path}/index.sqlite"
 
     async def keep() -> None:

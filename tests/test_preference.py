@@ -47,9 +47,7 @@ def test_every_word_is_tried() -> None:
 
 
 @pytest.mark.parametrize(("which", "url"), CHOSEN.items())
-def test_of_pages_alike_one_is_preferred_and_a_soft_404_or_an_undone_drop_is_none(
-    which: str, url: str
-) -> None:
+def test_of_pages_alike_one_is_preferred(which: str, url: str) -> None:
     lamp, page = chosen(which, *LOG)
     assert lamp == Representative(url, KEPT, 4)
     assert (page.kept, page.near_duplicates) == ("http://a.example/page", 1)
@@ -72,7 +70,7 @@ def test_what_a_page_names_may_be_anything(canonical: str) -> None:
     ]
 
 
-def test_a_function_of_the_user_has_to_give_numbers() -> None:
+def test_a_function_has_to_give_numbers() -> None:
     with pytest.raises(DedupError, match="builtins:str failed on"):
         preference("builtins:str")("http://a.example/", "", 0)
     with pytest.raises(DedupError, match=r"builtins:str failed on 'http://a\.example/': ValueError"):
@@ -93,7 +91,7 @@ def test_a_function_of_the_user_has_to_give_numbers() -> None:
         ),
     ],
 )
-def test_what_is_no_preference_is_told_in_a_line(which: str, told: str, tmp_path: Path) -> None:
+def test_a_wrong_preference_is_told(which: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError):
         preference(which)
     log = tmp_path / "log"
@@ -137,7 +135,7 @@ def test_an_archive_keeps_the_page_that_is_preferred(which: str, url: str, tmp_p
     assert [json.loads(line)["url"] for line in kept.read_text().splitlines()] == [url]
 
 
-def test_an_archive_is_not_read_for_a_function_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_function_reads_no_archive(tmp_path: Path) -> None:
     archive = tmp_path / "a.jsonl"
     archive.write_text(json.dumps({"url": KEPT, "html": words("lamp")}) + "\n")
     done = scrapy("dedup", archive, "-o", tmp_path / "kept.jsonl", "--keep", "nowhere:best")

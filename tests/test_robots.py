@@ -1,8 +1,6 @@
 """robots.txt is obeyed from the first request to a host on; see the section on that in docs/spiders.md."""
 
 import json
-import os
-import subprocess
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,15 +12,18 @@ from scrapy.settings import Settings
 
 from crawler import settings as project
 from dedup.scrapy.robots import RobotsTxtMiddleware, replace
-from tests.support import ROOT
 from tests.support.crawls import Run, Site, Walker, page
 from tests.support.logs import record
+from tests.support.processes import scrapy
 from tests.support.projects import documented
-from tests.support.waiting import LIMIT
-from tests.support.warm import python
 
 ROBOTS = 200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private/\n"
 FORBIDDEN = [f"/private/{number}" for number in range(7)]
+OBEYS: dict[str, Any] = {
+    "ROBOTSTXT_OBEY": True,
+    "CONCURRENT_REQUESTS": 16,
+    "DOWNLOADER_MIDDLEWARES": project.DOWNLOADER_MIDDLEWARES,
+}
 SCRAPYS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 
 
@@ -33,30 +34,13 @@ def slow(site: Site) -> Site:
     return site
 
 
-def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [python(), *map(str, arguments)],
-        cwd=cwd,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
-
-
 class FirstContact(Walker):
     starts = ("/", *FORBIDDEN)
 
 
-def test_of_eight_requests_at_first_contact_the_seven_forbidden_ones_are_not_sent(
-    slow: Site, crawl: Run
-) -> None:
+def test_forbidden_pages_are_not_asked_for_at_first_contact(slow: Site, crawl: Run) -> None:
     pages = {path: page(path) for path in FirstContact.starts} | {"/robots.txt": ROBOTS}
-    middlewares = project.DOWNLOADER_MIDDLEWARES
-    done = crawl(
-        pages, FirstContact, ROBOTSTXT_OBEY=True, DOWNLOADER_MIDDLEWARES=middlewares, CONCURRENT_REQUESTS=16
-    )
+    done = crawl(pages, FirstContact, **OBEYS)
     assert done.requests == ["/robots.txt", "/"]
     assert (done.stats["robotstxt/forbidden"], len(done.spider.failures)) == (7, 7)
     assert done.mishaps == []
@@ -65,8 +49,7 @@ def test_of_eight_requests_at_first_contact_the_seven_forbidden_ones_are_not_sen
 @pytest.mark.parametrize("status", [404, 500])
 def test_a_host_without_robots_txt_allows_everything(slow: Site, crawl: Run, status: int) -> None:
     pages = {path: page(path) for path in FirstContact.starts} | {"/robots.txt": (status, {}, b"nothing")}
-    options: dict[str, Any] = {"ROBOTSTXT_OBEY": True, "RETRY_ENABLED": False, "CONCURRENT_REQUESTS": 16}
-    done = crawl(pages, FirstContact, DOWNLOADER_MIDDLEWARES=project.DOWNLOADER_MIDDLEWARES, **options)
+    done = crawl(pages, FirstContact, RETRY_ENABLED=False, **OBEYS)
     assert set(FirstContact.starts) < set(done.requests)
 
 
@@ -78,27 +61,16 @@ def test_what_is_not_to_obey_waits_for_nobody(slow: Site, crawl: Run) -> None:
                 yield self.request(path, meta={"dont_obey_robotstxt": True})
 
     pages = {path: page(path) for path in FirstContact.starts} | {"/robots.txt": ROBOTS}
-    options: dict[str, Any] = {"ROBOTSTXT_OBEY": True, "CONCURRENT_REQUESTS": 16}
-    done = crawl(pages, Disobeys, DOWNLOADER_MIDDLEWARES=project.DOWNLOADER_MIDDLEWARES, **options)
+    done = crawl(pages, Disobeys, **OBEYS)
     assert sorted(done.requests) == sorted(["/robots.txt", *FirstContact.starts])
 
 
-def test_pages_are_fetched_again_only_where_robots_txt_allows_it(slow: Site, tmp_path: Path) -> None:
+def test_robots_txt_is_for_pages_fetched_again(slow: Site, tmp_path: Path) -> None:
     slow.pages = {"/robots.txt": ROBOTS, "/kept": page("a")} | {path: page("a") for path in FORBIDDEN}
     log = tmp_path / "drops.jsonl"
     drops = [record(slow.url + path, f"{slow.url}/kept") for path in FORBIDDEN]
     log.write_text("".join(json.dumps(drop) + "\n" for drop in drops))
-    done = run(
-        "-m",
-        "scrapy",
-        "duplicates",
-        "-s",
-        f"DEDUP_LOG={log}",
-        "--html",
-        tmp_path / "r.html",
-        "--fetch",
-        cwd=ROOT,
-    )
+    done = scrapy("duplicates", "-s", f"DEDUP_LOG={log}", "--html", tmp_path / "r.html", "--fetch")
     assert done.returncode == 0, done.stderr
     assert slow.requests == ["/robots.txt", "/kept"]
 
@@ -107,56 +79,6 @@ def test_the_documented_line_is_the_one_of_this_project() -> None:
     names: dict[str, Any] = {}
     exec(documented("robots.txt at first contact", "# settings.py"), names)  # noqa: S102
     assert names["DOWNLOADER_MIDDLEWARES"] == project.DOWNLOADER_MIDDLEWARES
-
-
-#: `robot_parser` of Scrapy 2.14 to 2.19 awaits one Deferred for all requests that wait.  On asyncio the first of them gets the
-#: parser, and all others get None, which is taken for "everything is allowed".  It should print /robots.txt alone.
-EXAMPLE = r"""
-# first_contact.py
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-
-import scrapy
-from scrapy.crawler import CrawlerProcess
-
-
-class Site(BaseHTTPRequestHandler):
-    def do_GET(self):
-        print(self.path, flush=True)
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"User-agent: *\nDisallow: /private/\n")
-
-    def log_message(self, *args):
-        pass
-
-
-server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
-Thread(target=server.serve_forever, daemon=True).start()
-
-
-class Walker(scrapy.Spider):
-    name = "walker"
-    start_urls = [f"http://127.0.0.1:{server.server_port}/private/{number}" for number in range(4)]
-
-    def parse(self, response):
-        pass
-
-
-process = CrawlerProcess({"ROBOTSTXT_OBEY": True, "LOG_ENABLED": False})
-process.crawl(Walker)
-process.start()
-"""
-
-
-def test_forbidden_pages_are_not_asked_for_at_first_contact_with_that_line(tmp_path: Path) -> None:
-    mended = EXAMPLE.replace(
-        '{"ROBOTSTXT_OBEY"', f'{{"DOWNLOADER_MIDDLEWARES": {project.DOWNLOADER_MIDDLEWARES}, "ROBOTSTXT_OBEY"'
-    )
-    assert mended != EXAMPLE
-    (tmp_path / "first_contact.py").write_text(mended)
-    done = run("first_contact.py", cwd=tmp_path)
-    assert (done.stdout, done.returncode) == ("/robots.txt\n", 0), done.stderr
 
 
 @pytest.mark.parametrize(
@@ -168,9 +90,7 @@ def test_forbidden_pages_are_not_asked_for_at_first_contact_with_that_line(tmp_p
         ({SCRAPYS: None, "dedup.scrapy.robots.RobotsTxtMiddleware": 100}, None),
     ],
 )
-def test_another_place_or_another_middleware_of_the_project_is_left(
-    theirs: Any, expected: int | None
-) -> None:
+def test_another_middleware_of_the_project_is_left(theirs: Any, expected: int | None) -> None:
     settings = Settings({"DOWNLOADER_MIDDLEWARES": theirs})
     replace(settings)
     assert settings.getdict("DOWNLOADER_MIDDLEWARES").get(RobotsTxtMiddleware) == expected

@@ -64,23 +64,20 @@ def test_they_arrive_in_a_cleaning(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     source.write_text("".join(json.dumps({"url": f"http://a.org/{n}", "html": text()}) + "\n" for n in "ab"))
 
     def work(name: str, value: object) -> None:
-        none = dict.fromkeys(
-            [
-                "index",
-                "against",
-                "spider",
-                "kept",
-                "duplicates",
-                "engine",
-                "master",
-                "keep",
-                "id",
-                "text",
-                "cdxj",
-            ],
-            "",
-        )
-        opts = Namespace(**none, workers=1)
+        names = [
+            "index",
+            "against",
+            "spider",
+            "kept",
+            "duplicates",
+            "engine",
+            "master",
+            "keep",
+            "id",
+            "text",
+            "cdxj",
+        ]
+        opts = Namespace(**dict.fromkeys(names, ""), workers=1)
         assert clean([str(source)], opts, project(name, value)) == 0
 
     check(watch(monkeypatch), (*VERDICT, *OF_ARCHIVES), work, tmp_path)
@@ -104,10 +101,9 @@ def test_they_arrive_where_spark_sends_them() -> None:
 def test_they_arrive_in_an_evaluation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text(json.dumps({"a": text("a"), "b": text("b"), "label": 1}) + "\n")
-    opts = Namespace(root=tmp_path, from_log=False, json=None)
 
     def work(name: str, value: object) -> None:
-        assert evaluate(pairs, opts, project(name, value)) == 0
+        assert evaluate(pairs, project(name, value)) == 0
 
     check(watch(monkeypatch), DetectorSettings.settings(), work, tmp_path)
 

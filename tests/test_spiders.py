@@ -99,9 +99,7 @@ SENDS = {
 
 @pytest.mark.parametrize("keep_start", [True, False])
 @pytest.mark.parametrize("send", SENDS.values(), ids=SENDS.keys())
-def test_an_errback_that_sends_the_request_again_gets_the_page(
-    crawl: Run, send: Callable[[Any], Request], keep_start: bool
-) -> None:
+def test_an_errback_can_ask_again(crawl: Run, send: Callable[[Any], Request], keep_start: bool) -> None:
     class Insists(Walker):
         def failed(self, failure: Failure) -> Any:
             super().failed(failure)
@@ -163,9 +161,7 @@ def test_the_documented_errback_notes_copies(crawl: Run, site: Site, documented:
 # --- Pages in a browser -----------------------------------------------------------------------------
 
 
-def test_the_documented_browser_never_runs_out_of_pages(
-    site: Site, documented: Documented, tmp_path: Path
-) -> None:
+def test_the_documented_browser_closes_pages(site: Site, documented: Documented, tmp_path: Path) -> None:
     """It has two, and more are dropped; the last of its pages can only be rendered if those are closed."""
     copies = {f"/copy?{number}": page("copy") for number in range(3)}
     site.pages = {"/": page("home", *copies, "/last"), **copies, "/last": page("last")}
@@ -264,9 +260,7 @@ def test_pages_that_a_callback_fetches_inline_are_not_judged(crawl: Run) -> None
     assert done.mishaps == []
 
 
-def test_the_documented_spider_gets_what_it_fetches_inline(
-    crawl: Run, site: Site, documented: Documented
-) -> None:
+def test_the_documented_spider_fetches_inline(crawl: Run, site: Site, documented: Documented) -> None:
     pages = {"/": page("home", "/a", "/b")}
     for path in ("/a", "/b"):
         pages |= {path: page(path), path + "/price": html(f"<p>{words('menu')}</p><b>{path}</b>")}
@@ -278,9 +272,7 @@ def test_the_documented_spider_gets_what_it_fetches_inline(
 # --- Incremental crawls: see also test_over_time ------------------------------------------------------
 
 
-def test_the_documented_incremental_crawl_hands_over_what_is_new_or_has_changed(
-    crawl: Run, site: Site, documented: Documented, tmp_path: Path
-) -> None:
+def test_the_documented_changes(crawl: Run, site: Site, documented: Documented, tmp_path: Path) -> None:
     spider, index = documented("Incremental crawls"), f"file:{tmp_path / 'index.sqlite'}"
 
     def fresh(pages: dict[str, Answer]) -> list[str]:
@@ -297,9 +289,7 @@ def test_the_documented_incremental_crawl_hands_over_what_is_new_or_has_changed(
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_spiders_with_the_documented_settings_share_their_work(
-    site: Site, server: Server, tmp_path: Path, shared: bool
-) -> None:
+def test_spiders_share_an_index(site: Site, server: Server, tmp_path: Path, shared: bool) -> None:
     """Two spiders crawl at the same time, and each finds one of two copies; the second finds its own a little later."""
     site.pages = {"/1": page("one", "/a"), "/2": page("two", "/b")}
     site.pages |= {"/a": page("story"), "/b": page("story", more="b")}

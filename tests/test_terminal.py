@@ -36,9 +36,7 @@ def test_an_error_of_ours_is_not_hidden() -> None:
         finish("try", lambda: 1 // 0)
 
 
-def test_a_table_ends_in_a_text_and_tells_how_many_rows_are_left_out(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_table_tells_how_many_rows_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(["pages", "host"], [[1_200, "[red]a.example"], [7, "b.example"]], of=1_002)
     assert capsys.readouterr().out.splitlines() == [
         "",
@@ -54,9 +52,7 @@ def test_a_table_of_numbers_marks_the_settings_in_force(capsys: pytest.CaptureFi
     assert capsys.readouterr().out.splitlines() == ["   k  recall", "   5   0.500", "*  6   0.750"]
 
 
-def test_without_a_terminal_progress_is_told_in_lines(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_in_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for every, lines in ((0.0, ["Judging: 25%, 50 pages, ", "Judging: 100%, 200 pages, "]), (1e9, [])):
         monkeypatch.setattr(terminal, "LINE_EVERY", every)
         with working("Judging", 200) as advance:

@@ -48,7 +48,7 @@ def test_of_many_hosts_those_that_were_visited_last_are_remembered() -> None:
     assert [*unreached._hosts] == ["b.org", "c.org"]
 
 
-def test_many_addresses_are_estimated_by_those_that_are_0_modulo_a_power_of_2() -> None:
+def test_many_addresses_are_estimated() -> None:
     assert left(10_000).count() == 10_000
     # 512 to 1,024 addresses are left: a standard error of 3 to 4.4 %.
     assert left(10_000, most=1024).count() == pytest.approx(10_000, rel=0.15)
@@ -117,9 +117,7 @@ def test_a_page_of_a_million_links_costs_no_more_than_one_of_a_thousand() -> Non
         ("<a href=2>", "http://a.org/".ljust(MAX_URL + 1, "d"), None),
     ],
 )
-def test_all_that_a_spider_may_follow_is_told_or_that_it_can_not_be(
-    page: str, url: str, found: list[str] | None
-) -> None:
+def test_targets_are_all_that_may_be_followed(page: str, url: str, found: list[str] | None) -> None:
     wanted = None if found is None else [f"http://a.org/d/{name}" for name in found]
     assert targets(parse(page), url) == wanted
 

@@ -49,12 +49,7 @@ def test_a_start_page_is_dropped_if_its_request_says_so(crawl: Run) -> None:
     assert crawl(TREE, spider).dropped == ["/b", "/deep-b"]
 
 
-def test_a_request_may_opt_out(crawl: Run) -> None:
-    done = crawl(TREE, asking(False))
-    assert (done.figures["skipped/opted_out"], done.dropped) == (7, [])
-
-
-def test_a_wish_that_can_not_be_granted_is_told_once_and_not_heeded(crawl: Run) -> None:
+def test_a_wrong_wish_is_told_once(crawl: Run) -> None:
     done = crawl(TREE, asking("Mark"))
     assert done.dropped == ["/b", "/deep-b"]
     told = [m.getMessage() for m in done.messages if "meta['dedup']" in m.getMessage()]
@@ -69,9 +64,7 @@ def test_nothing_is_dropped_that_is_not_deep_enough(crawl: Run) -> None:
 
 
 @pytest.mark.parametrize("follow", ["never", "yield"])
-def test_where_depth_is_limited_the_links_of_a_copy_are_followed_if_the_kept_page_is_deeper(
-    crawl: Run, site: Site, tmp_path: Path, follow: str
-) -> None:
+def test_a_copy_leads_on_if_it_is_less_deep(crawl: Run, site: Site, tmp_path: Path, follow: str) -> None:
     """/deep is kept first, at the limit; what is behind it and its copy /near can only be reached from there."""
     pages = {"/": page("home", "/way", "/near"), "/way": page("way", "/deep"), "/behind": page("behind")}
     pages |= {path: page("list", "/behind") for path in ("/deep", "/near")}
@@ -98,9 +91,7 @@ def named(seed: str, canonical: str, *links: str, more: str = "") -> Answer:
     return status, headers, b'<link rel="Alternate Canonical" href="%s">' % canonical.encode() + body
 
 
-def test_the_log_tells_canonical_urls_and_how_often_they_agree_with_the_verdict(
-    crawl: Run, site: Site, tmp_path: Path
-) -> None:
+def test_canonical_urls_are_told(crawl: Run, site: Site, tmp_path: Path) -> None:
     pages = {
         "/": page("home", "/lamp?sort=1", "/lamp?sort=2", "/print/lamp", "/copy", "/third", "/plain"),
         "/lamp?sort=1": named("lamp", "/lamp"),
@@ -190,7 +181,7 @@ def test_no_page_makes_what_is_ignored_take_long(html: str) -> None:
     assert time.process_time() - started < 20
 
 
-def test_a_crawl_with_a_banner_drops_what_is_alike_without_it(crawl: Run, tmp_path: Path) -> None:
+def test_a_banner_can_be_ignored(crawl: Run, tmp_path: Path) -> None:
     pages = {"/": page("home", "/a", "/b")} | {
         path: html(f"<p>{words('story', 60)}<div class=banner>{words(path, 300)}</div> seen {n} times")
         for n, path in enumerate(("/a", "/b"))

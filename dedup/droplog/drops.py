@@ -246,13 +246,11 @@ class Drops:
         """
         return (cast(Record, dict(zip(FIELDS, row, strict=True))) for row in self._rows(_PAIRS, limit=limit))
 
-    def hosts_of(self, cluster: Cluster) -> Iterator[tuple[str, int]]:
-        """Returns the hosts of a cluster's dropped pages, with the number of drops, most first."""
-        return self._groups("host", cluster)
-
-    def patterns_of(self, cluster: Cluster) -> Iterator[tuple[str, int]]:
-        """Returns the patterns of a cluster's dropped pages, with the number of drops, most first."""
-        return self._groups("pattern(url)", cluster)
+    def parts(self, cluster: Cluster) -> dict[str, Iterator[tuple[str, int]]]:
+        """Returns the hosts and the patterns of a cluster's dropped pages, each with the number of drops, most first."""
+        query = "SELECT {}, count(*) FROM drops WHERE duplicate_of = :of GROUP BY 1 ORDER BY 2 DESC, 1".format
+        found = {"hosts": "host", "patterns": "pattern(url)"}
+        return {name: self._rows(query(by), of=cluster.duplicate_of) for name, by in found.items()}
 
     def places(self, url: str) -> Iterator[Place]:
         """Returns the other URLs at which the content of a URL was met, last seen first: kept pages and their drops.
@@ -260,10 +258,6 @@ class Drops:
         The times of a kept page are those of its drops, as the log does not tell when the page was fetched.
         """
         return (Place(where, bool(kept), *times) for where, kept, *times in self._rows(_PLACES, url=url))
-
-    def _groups(self, by: str, cluster: Cluster) -> Iterator[tuple[str, int]]:
-        query = f"SELECT {by}, count(*) FROM drops WHERE duplicate_of = :of GROUP BY 1 ORDER BY 2 DESC, 1"
-        return self._rows(query, of=cluster.duplicate_of)
 
 
 def _escaped(value: object) -> object:

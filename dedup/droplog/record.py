@@ -1,27 +1,14 @@
 """A record: what the drop log says of one page that was found to be a near-duplicate.
 
-`Record` is the one table of the fields.  The writer, the reader, the database of drops, CSV, the report and the
-documents have them from here.
+`Record` is the one table of the fields; docs/reference.md says what each means.  The writer, the reader, the database of
+drops, CSV and the report have them from here.
 """
 
 import json
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from reprlib import repr as shortened
-from typing import (
-    Annotated,
-    Any,
-    NamedTuple,
-    NotRequired,
-    TypedDict,
-    Unpack,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, NotRequired, TypedDict, Unpack, cast
 
 from msgspec import Meta, Struct, convert
 from msgspec.json import Decoder
@@ -38,122 +25,37 @@ _WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?!24)[0-9]{2}:[0-9]{2}:[0-9]
 _Count = Annotated[int, Meta(ge=0, le=1 << 32)]
 
 
-def _says(text: str, *, is_url: bool = False) -> Meta:
-    return Meta(description=text, extra={"is_url": is_url})
-
-
 class Record(TypedDict):
-    """The fields of a record, in the order in which they are shown: what each may be, and what it says."""
+    """The fields of a record, in the order in which they are shown."""
 
-    time: Annotated[str, _says("when the page was judged: an ISO 8601 time in UTC")]
-    url: Annotated[
-        str, _says("the page's URL, without user and password; of a row without one, its name", is_url=True)
-    ]
-    duplicate_of: Annotated[
-        str,
-        _says(
-            'the URL of the kept page that it is like; with the rule "soft_404", an address that can\'t exist and shows the same',
-            is_url=True,
-        ),
-    ]
-    distance: Annotated[
-        int, Meta(ge=0, le=64), _says("in how many of 64 bits the simhashes of both pages differ")
-    ]
-    resemblance: Annotated[
-        float, Meta(ge=0, le=1), _says("the share of shingles that both pages have, 0 to 1")
-    ]
-    own: NotRequired[
-        Annotated[
-            _Count | None,
-            _says(
-                "how many shingles are the page's own, and not the chrome of its host; null for an exact one and where "
-                "nothing is known of the host; may be missing"
-            ),
-        ]
-    ]
-    matching: NotRequired[
-        Annotated[_Count | None, _says("how many of these the kept page has, too; null and missing likewise")]
-    ]
-    new: NotRequired[Annotated[_Count | None, _says("how many of these the kept page has not; likewise")]]
-    gone: NotRequired[
-        Annotated[
-            _Count | None, _says("how many shingles are the kept page's own, and not on the page; likewise")
-        ]
-    ]
-    simhash: Annotated[str, _says("the page's simhash, 16 hexadecimal digits")]
-    duplicate_of_simhash: Annotated[str, _says("the kept page's simhash, likewise")]
-    tokens: Annotated[_Count, _says("how many tokens the page has")]
-    links: Annotated[_Count, _says("how many different URLs the page links to")]
-    bytes: NotRequired[Annotated[_Count, _says("the size of the page in bytes, unpacked; may be missing")]]
-    rule: Annotated[
-        str,
-        _says(
-            'how the page was found: "exact" (it is equal), "rare" (by a rare shingle), "probe" '
-            '(all that differs was seen to be noise), "address" (its address means the kept page, as other pairs have shown, and '
-            'all of its unique content is there), "no_vary_search" (by the word of its site: it was not fetched, and the '
-            'figures are those of the kept page), "soft_404" (its host shows the same where nothing is), or the method'
-        ),
-    ]
-    noise: NotRequired[
-        Annotated[
-            str | None,
-            _says(
-                'with the rule "probe", the words of the page that were seen to be noise, or are its name; else null; may '
-                "be missing"
-            ),
-        ]
-    ]
-    judge: NotRequired[
-        Annotated[
-            str, _says("who has decided: one of the judges of a page, or no_vary_search; may be missing")
-        ]
-    ]
-    action: Annotated[Action, _says(f"what was done with the page: {', '.join(get_args(Action))}")]
-    referer: Annotated[str | None, _says("the URL of the page that linked to it, or null", is_url=True)]
-    canonical: NotRequired[
-        Annotated[
-            str | None, _says("the canonical URL that the page names, or null; may be missing", is_url=True)
-        ]
-    ]
-    agrees: NotRequired[
-        Annotated[
-            bool | None,
-            _says(
-                "whether that URL says the same as the verdict: true if it is the kept page's, false if it is the page's "
-                "own, else null; may be missing"
-            ),
-        ]
-    ]
-    depth: Annotated[_Count, _says("how many links lie between the page and the start")]
-    undone: NotRequired[
-        Annotated[
-            str | None,
-            _says(
-                "why the page was fetched again after all: its record is written once more, with this and the time; null in "
-                "the first one; may be missing"
-            ),
-        ]
-    ]
+    time: str
+    url: str
+    duplicate_of: str
+    distance: Annotated[int, Meta(ge=0, le=64)]
+    resemblance: Annotated[float, Meta(ge=0, le=1)]
+    # Shingles that are the page's own; of these, those that the kept page has and has not; and the kept page's, which are gone.
+    own: NotRequired[_Count | None]
+    matching: NotRequired[_Count | None]
+    new: NotRequired[_Count | None]
+    gone: NotRequired[_Count | None]
+    simhash: str
+    duplicate_of_simhash: str
+    tokens: _Count
+    links: _Count
+    bytes: NotRequired[_Count]
+    rule: str
+    noise: NotRequired[str | None]
+    judge: NotRequired[str]
+    action: Action
+    referer: str | None
+    canonical: NotRequired[str | None]
+    agrees: NotRequired[bool | None]
+    depth: _Count
+    undone: NotRequired[str | None]
 
 
-class Field(NamedTuple):
-    """How a field is checked and explained."""
-
-    kind: Any  #: its type, as msgspec checks it
-    text: str  #: what the field holds, for messages and documents
-    is_url: bool
-
-
-def _field(hint: Any) -> Field:
-    kind = get_args(hint)[0] if get_origin(hint) is NotRequired else hint
-    meta = kind.__metadata__[-1]
-    return Field(kind, meta.description, meta.extra["is_url"])
-
-
-#: The same table, by name.
-FIELDS = {name: _field(hint) for name, hint in get_type_hints(Record, include_extras=True).items()}
-#: The fields that a record may lack.
-OPTIONAL = Record.__optional_keys__
+#: Their names, and those of the fields that a record may lack.
+FIELDS, OPTIONAL = tuple(Record.__annotations__), Record.__optional_keys__
 #: Reads a line and checks its fields, but for the time; it is stricter about texts than JSON in Python is.
 _decode = Decoder(Record).decode
 
@@ -167,9 +69,7 @@ def _time(value: str) -> str:
 
 
 def make(**values: Unpack[Record]) -> Record:
-    """Returns a record to be written.  Raises `ValueError` if a field is missing, unknown or wrong."""
-    if unknown := values.keys() - FIELDS.keys():
-        raise ValueError(f"a record has no fields {sorted(unknown)}; allowed: {', '.join(FIELDS)}")
+    """Returns a record to be written.  Raises `ValueError` if a field is missing or wrong."""
     return _checked(values)
 
 
@@ -177,42 +77,23 @@ def parse(line: bytes | str) -> Record:
     """Returns the record on a line of a log, without fields that no record has.  Raises `ValueError` if it is no record."""
     with suppress(ValueError, OverflowError, RecursionError):
         return _in_order(_decode(line))
-    # Python's JSON is slower, but it takes more texts, and `_checked` tells what is wrong.
+    # Python's JSON is slower, but it takes more texts.
     try:
-        found = json.loads(line)
+        return _checked(json.loads(line))
     except RecursionError:
-        found = None
-    if isinstance(found, dict):
-        return _checked(found)
-    raise ValueError("a record is an object in JSON")
+        raise ValueError("lists in lists, too deep to be read") from None
 
 
-def _checked(found: Mapping[str, Any]) -> Record:
+def _checked(found: Any) -> Record:
     try:
         return _in_order(convert(found, Record))
-    except (ValueError, OverflowError):
-        raise ValueError(_fault(found)) from None
+    except OverflowError as error:
+        raise ValueError(str(error)) from None
 
 
 def _in_order(found: Record) -> Record:
-    """Its fields in their order, with the time as records have it."""
     found["time"] = _time(found["time"])
     return cast(Record, {name: found[name] for name in FIELDS if name in found})  # type: ignore[literal-required]
-
-
-def _fault(found: Mapping[str, Any]) -> str:
-    """Returns what is wrong with a record, by its first field that is."""
-    for name, field in FIELDS.items():
-        if name in found:
-            try:
-                value = convert(found[name], field.kind)
-                if name == "time":
-                    _time(value)
-            except (ValueError, OverflowError):
-                return f"{name} is {shortened(found[name])}; allowed: {field.text}"
-        elif name not in OPTIONAL:
-            return f"{name} is missing; it is {field.text}"
-    raise AssertionError("nothing is wrong with it")
 
 
 def now() -> str:

@@ -4,6 +4,7 @@ The file is JSON, and is replaced as a whole.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct, json
@@ -21,29 +22,19 @@ class _State(Struct):
     hosts: dict[str, tuple[int, int]]
 
 
-def write_state(path: Path, links: Links) -> bool:
-    """Writes all but the links that wait; says whether it could."""
+def write_state(path: Path, links: Links) -> None:
+    """Writes all but the links that wait, if it can."""
     new = path.with_name(path.name + ".new")
-    try:
+    with suppress(OSError):
         make_private(new)
         new.write_bytes(json.encode(_State(FORMAT, dict(links.rates), links.parking.hosts)))
         os.replace(new, path)
-    except OSError:
-        return False
-    return True
 
 
-def read_state(path: Path, links: Links) -> bool:
-    """Takes what an earlier part of the crawl has left; says whether there was anything that can be read.
-
-    A file that can't be read teaches nothing.
-    """
-    try:
+def read_state(path: Path, links: Links) -> None:
+    """Takes what an earlier part of the crawl has left; a file that can't be read teaches nothing."""
+    with suppress(OSError, ValueError, RecursionError):
         state = json.decode(path.read_bytes(), type=_State)
-    except (OSError, ValueError, RecursionError):
-        return False
-    if state.format != FORMAT:
-        return False
-    links.rates.update(state.rates)
-    links.parking.hosts.update(state.hosts)
-    return True
+        if state.format == FORMAT:
+            links.rates.update(state.rates)
+            links.parking.hosts.update(state.hosts)

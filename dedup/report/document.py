@@ -29,8 +29,8 @@ from dedup.texts.texts import Find, Runs
 MAX_PAIRS, MAX_HOSTS, MAX_WORDS = 10_000, 1_000, 16_000_000
 
 _SCRIPTS = ("charts.js", "differences.js", "hosts.js", "noise.js", "timeline.js", "report.js")
-#: What a report says as its source has it.
-_TOLD = ("read", "chosen", "renewed", "maker", "to_see_looser", "to_see_words")
+#: Fields that hold a URL.
+_URLS = frozenset({"url", "duplicate_of", "referer", "canonical"})
 Watch = Callable[[Sequence[int]], Iterable[int]]
 
 
@@ -47,9 +47,6 @@ class Source:
     find: Find = field(default=lambda url, simhash: None)
     texts: str = ""  #: where `find` has the words from: "stored" or "fetched"; empty if there are none
     watch: Watch = field(default=iter)  #: goes through the pairs while their words are compared
-    maker: str = "dedup"  #: the program that makes the report
-    to_see_looser: str = ""  #: a sentence: how to see what looser thresholds would drop
-    to_see_words: str = ""  #: a sentence: how to have the words of the pages in the report
 
 
 def report(drops: Drops, source: Source) -> str:
@@ -91,7 +88,9 @@ def _data(drops: Drops, source: Source) -> dict[str, Any]:
         "texts": texts,
         "words": source.texts,
         "max_words": MAX_WORDS,
-        **{name: getattr(source, name) for name in _TOLD},
+        "read": source.read,
+        "chosen": source.chosen,
+        "renewed": source.renewed,
     }
 
 
@@ -106,7 +105,7 @@ class _Numbers(dict[str, int]):
 def _numbered(pair: Record, urls: _Numbers) -> Iterator[object]:
     """Yields the fields of a pair, with numbers for URLs."""
     for name, value in pair.items():
-        yield urls[value] if FIELDS[name].is_url and isinstance(value, str) else value
+        yield urls[value] if name in _URLS and isinstance(value, str) else value
 
 
 def _timeline(drops: Drops, courses: Sequence[Path]) -> dict[str, Any]:

@@ -181,7 +181,7 @@ function noWords(data) {
   const missing = "The words of these pages are not in this report";
   if (data.words === "fetched") return `${missing}: only some of the pairs were fetched again.`;
   if (data.words === "stored") return `${missing}: the crawl did not store them, or they were left out, as a report holds at most ${bytes(data.max_words)} of words.`;
-  return `The words of these pages were not stored. ${data.to_see_words}`;
+  return `The words of these pages were not stored. Crawl with DEDUP_KEEP_TEXT = True, or make this report with --fetch, which fetches the least alike pages again.`;
 }
 
 function wordsNote(count, data, grey) {

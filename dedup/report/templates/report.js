@@ -35,7 +35,6 @@ function summarise() {
   const span = totals.drops ? ` \u00b7 ${totals.first.slice(0, 19).replace("T", " ")} to ${totals.last.slice(0, 19).replace("T", " ")} UTC` : "";
   byId("origin").append(element("bdi", {}, visible(names)), span);
   document.title = `${visible(names)}: near-duplicates`;
-  byId("maker").textContent = data.maker;
   byId("made").textContent = `${data.made.slice(0, 19).replace("T", " ")} UTC`;
   const judged = data.timeline.judged, told = totals.agrees + totals.differs;
   const actions = [
@@ -243,7 +242,7 @@ function start() {
   const free = data.grid.reduce((sum, cell) => sum + (cell[4] > 1 ? cell[2] : 0), 0);
   byId("stricter").textContent = (free ? `${many(free, "near-duplicate")} would be ${verb} by any thresholds, and so ${free === 1 ? "is" : "are"} in no chart: `
     + "equal pages, and those that differ in noise only. " : "") + "The sliders can only be stricter than the run was: pages that it kept are not in a drop log. "
-    + data.to_see_looser;
+    + 'To see what looser thresholds would drop, crawl with them and DEDUP_ACTION = "mark".';
   if (pairs.length < totals.drops) {
     byId("sample").textContent = `The charts above are of all ${number(totals.drops)} near-duplicates. Listed here are `
       + `${number(pairs.length)}: the ${number(Math.floor(pairs.length / 2))} least alike, and the others from the largest clusters.`;

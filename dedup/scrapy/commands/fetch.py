@@ -1,6 +1,9 @@
-"""Fetches pages for a command, as the project fetches pages, but in bounded time, and from no other host."""
+"""Fetches pages for a command, as the project fetches pages, but in bounded time, and from no other host; reads others."""
 
 from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import suppress
+from html import escape
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from scrapy import Request, Spider
@@ -12,7 +15,6 @@ from scrapy.utils.httpobj import urlparse_cached
 from twisted.python.failure import Failure
 
 from dedup.errors import SettingsError
-from dedup.lab.labelled import MAX_PAGE
 from dedup.page.charset import decode
 from dedup.printing import inert, printable
 from dedup.scrapy.addon import CHARSET_ORDER
@@ -39,8 +41,8 @@ _SETTINGS: dict[str, Any] = {
     "TELNETCONSOLE_ENABLED": False,
     "TWISTED_REACTOR_ENABLED": True,  # its resolver is asked which addresses a host has
 }
-#: The most seconds of a page, body and all; its bytes are bounded by `MAX_PAGE`.
-TIMEOUT = 30.0
+#: The most seconds of a page, body and all, and the most bytes.
+TIMEOUT, MAX_PAGE = 30.0, 16 * 1024 * 1024
 #: How many characters of a URL, and of a reason, are shown.
 WIDTH = 200
 
@@ -160,6 +162,26 @@ def fetch_pages(
     for url, (why, _) in missed.items():
         raise SettingsError(f"{inert(url, WIDTH)} can't be fetched: {inert(why, WIDTH)}")
     return pages
+
+
+def read_page(source: str) -> tuple[bytes | str, str]:
+    """Returns the HTML and the URL of a page that is given by HTML, by path, or by its text.
+
+    Raises `SettingsError` for a file of more than `MAX_PAGE` bytes.
+
+    >>> read_page("one < two")
+    ('one &lt; two', '')
+    """
+    if len(source) < 4096 and "\n" not in source and "\0" not in source:
+        with suppress(OSError):  # of a text that can't be a path
+            if (path := Path(source)).is_file():
+                with path.open("rb") as file:
+                    html = file.read(MAX_PAGE + 1)
+                if len(html) > MAX_PAGE:
+                    size = path.stat().st_size
+                    raise SettingsError(f"{source} has {size:,} bytes; a page may have {MAX_PAGE:,}")
+                return html, f"http://localhost/{source}"
+    return source if "<" in source and ">" in source else escape(source), ""
 
 
 def _is_url(text: str) -> bool:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
 
 from scrapy.settings import Settings
 
@@ -13,11 +12,10 @@ from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index
 from dedup.index.hosts import Hosts
-from dedup.lab.labelled import read_page
 from dedup.page.charset import decode
 from dedup.page.urls import host
 from dedup.printing import inert
-from dedup.scrapy.commands.fetch import fetch_pages
+from dedup.scrapy.commands.fetch import fetch_pages, read_page
 from dedup.scrapy.commands.index.access import spider_meant, surveyed
 from dedup.scrapy.commands.index.why import fates
 from dedup.scrapy.settings import Options, read_settings
@@ -76,7 +74,7 @@ def _check(name: str, source: str) -> None:
 
 def _load(name: str, source: str, fetched: tuple[str, str] | None, detector: Detector) -> Side:
     """Reads a page, unless it was fetched.  Raises `SettingsError` if it can't be had."""
-    html, url = fetched or read_page(source, Path())
+    html, url = fetched or read_page(source)
     page = detector.read(decode(html), url)
     if not fetched:  # the name of a file says nothing of the address that the page had
         url, page = "", page._replace(names=(), address=(), place="")

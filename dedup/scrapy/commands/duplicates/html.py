@@ -1,27 +1,34 @@
-"""`scrapy duplicates --html`: finds the words and thresholds for a report, and shows the progress."""
+"""`scrapy duplicates --html`: finds the words and thresholds for a report, or fetches the pages again for their words."""
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from scrapy.http import HtmlResponse, Response
 from scrapy.settings import Settings
 
 from dedup.droplog import course
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import find_beside
 from dedup.droplog.record import Filter
-from dedup.printing import clock
+from dedup.page.limits import UNREADABLE
+from dedup.page.urls import host
+from dedup.printing import clock, inert, many
 from dedup.report.document import MAX_PAIRS, Source, doubt, report
 from dedup.report.file import write_report
-from dedup.scrapy.commands.duplicates.refetch import refetch
-from dedup.scrapy.commands.fetch import Door
-from dedup.scrapy.commands.terminal import counting, each
+from dedup.scrapy.commands.fetch import Door, Miss, fetch
+from dedup.scrapy.commands.terminal import complain, counting, each
 from dedup.scrapy.places import histories
 from dedup.scrapy.settings import read_settings
 from dedup.texts import texts
 
 #: The number of pairs, the least alike, whose pages are fetched again.
 FETCHED = 100
+#: The least seconds between two requests to a host, and the most seconds of all.
+DELAY, SECONDS = 1.0, 900.0
+#: At most this many hosts, and reasons why pages could not be fetched, are named, each in so many characters.
+SHOWN, WIDTH = 5, 100
 
 
 def make_report(
@@ -54,21 +61,15 @@ def make_report(
             find=find,
             texts=words,
             watch=lambda pairs: each(pairs, "Comparing"),
-            maker="scrapy duplicates --html",
-            to_see_looser='To see what looser thresholds would drop, crawl with them and DEDUP_ACTION = "mark".',
-            to_see_words="Crawl with DEDUP_KEEP_TEXT = True, or make this report with --fetch, which fetches the "
-            "least alike pages again.",
         )
         write_report(path, report(drops, source))
 
 
 def _knows(find: texts.Find, drops: Drops) -> bool:
-    """Returns whether the words of any of the first pairs are stored."""
     return any(find(pair["url"], pair["simhash"]) for pair in drops.pairs(FETCHED))
 
 
 def _in_words(wanted: Filter) -> str:
-    """Returns what a filter asks of a record."""
     conditions = (
         (wanted.host, f"the host {wanted.host}"),
         (wanted.url, f"the dropped page {wanted.url}"),
@@ -81,9 +82,38 @@ def _in_words(wanted: Filter) -> str:
 
 
 def _fetch(drops: Drops, settings: Settings, door: Door) -> texts.Find:
+    """Fetches the least alike pairs again; says which hosts are asked, and what could not be fetched."""
     pairs = sorted(drops.pairs(MAX_PAIRS), key=doubt)[:FETCHED]
-    urls = dict.fromkeys(url for pair in pairs for url in (pair["duplicate_of"], pair["url"]))
-    usable = [url for url in urls if url.startswith(("http://", "https://")) and len(url) < texts.MAX_URL]
-    with counting("Fetching", len(usable), least=0) as advance:
-        words = refetch(usable, settings, read_settings(settings).detector, door, advance)
+    named = dict.fromkeys(url for pair in pairs for url in (pair["duplicate_of"], pair["url"]))
+    urls = [url for url in named if url.startswith(("http://", "https://")) and len(url) < texts.MAX_URL]
+    detector = read_settings(settings).detector
+    words: dict[str, texts.Text] = {}
+    missed: Counter[Miss] = Counter()
+
+    def received(url: str, response: Response) -> None:
+        done()
+        if isinstance(response, HtmlResponse):
+            page = detector.read(response.text, response.url, lambda _: response.selector.root)
+            if page.reason not in UNREADABLE:
+                words[url] = texts.Text(page.tokens, page.chrome, page.data)
+
+    def failed(url: str, why: Miss) -> None:
+        done()
+        missed[why] += 1
+
+    with counting("Fetching", len(urls), least=0) as done:
+        print(f"fetching {many(len(urls), 'page')} again, of {_hosts(urls)}", flush=True)
+        delay = max(DELAY, settings.getfloat("DOWNLOAD_DELAY"))
+        fetch(urls, settings, received, failed, door=door, seconds=SECONDS, delay=delay)
+    for (why, refused), count in missed.most_common(SHOWN):
+        hint = " (see --anywhere)" if refused else ""
+        complain("duplicates", f"{many(count, 'page')} not fetched: {inert(why, WIDTH)}{hint}")
+    if more := missed.total() - sum(count for _, count in missed.most_common(SHOWN)):
+        complain("duplicates", f"{many(more, 'page')} not fetched for other reasons")
     return lambda url, simhash: words.get(url)
+
+
+def _hosts(urls: Sequence[str]) -> str:
+    hosts = Counter(host(url) or "?" for url in urls)
+    names = ", ".join(inert(name, WIDTH) for name, _ in hosts.most_common(SHOWN))
+    return names + (f" and {len(hosts) - SHOWN:,} other hosts" if len(hosts) > SHOWN else "")

@@ -161,7 +161,7 @@ def print_representatives(drops: Drops, which: str, as_objects: bool) -> None:
 def print_clusters(drops: Drops, as_objects: bool) -> None:
     """Prints each kept page with the hosts and patterns of what was dropped for it, the largest cluster first."""
     for number, cluster in enumerate(drops.clusters()):
-        parts = {"hosts": drops.hosts_of(cluster), "patterns": drops.patterns_of(cluster)}
+        parts = drops.parts(cluster)
         if as_objects:
             some = {name: dict(islice(groups, MANY)) for name, groups in parts.items()}
             print(as_json(cluster._asdict() | some))

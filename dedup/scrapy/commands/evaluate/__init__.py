@@ -1,4 +1,4 @@
-"""`scrapy evaluate`: how often the verdict is right, on labelled pairs and by shadow-mode logs."""
+"""`scrapy evaluate`: how often the verdict is right, on labelled pairs."""
 
 import argparse
 from pathlib import Path
@@ -13,26 +13,17 @@ class Command(base.Command):
     """The thresholds are those of the project's settings, so any of them can be varied by ``-s``."""
 
     name = "evaluate"
-    arguments = "[options] INPUT"
+    arguments = "[options] PAIRS"
     summary = "Measure precision and recall of the near-duplicate filter"
     description = (
-        "INPUT is a file of labelled pairs: .jsonl or .csv with the fields a, b and label; a and b are each a path, a URL, "
-        "HTML or text. With --from-log, it is the drop log of a crawl with DEDUP_ACTION=mark. The thresholds "
-        "are the project's settings: vary them by -s."
+        "PAIRS is a file of labelled pairs: .jsonl or .csv with the fields a, b and label; a and b are each a path, a URL, "
+        "HTML or text. The thresholds are the project's settings: vary them by -s."
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Adds the options."""
-        super().add_options(parser)
-        add = parser.add_argument
-        add("--root", type=Path, default=Path(), help="the folder that paths start from (default: this one)")
-        other = "INPUT is a drop log: show how many pages other thresholds would have dropped"
-        add("--from-log", action="store_true", help=other)
-
     def work(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
-        """Evaluates the input."""
+        """Evaluates the pairs."""
         if len(args) != 1:
-            raise UsageError("evaluate takes one INPUT")
+            raise UsageError("evaluate takes one file of PAIRS")
         from dedup.scrapy.commands.evaluate.run import run
 
-        return run(Path(args[0]), opts, settings)
+        return run(Path(args[0]), settings)

@@ -1,25 +1,43 @@
-"""The work of `scrapy evaluate`: reads the input, and says which thresholds are to be tried on it."""
+"""The work of `scrapy evaluate`: precision, recall and F1 of the verdict on labelled pairs, by threshold."""
 
-import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from scrapy.settings import Settings
 
 from dedup.fingerprint.detector import Detector
-from dedup.scrapy.commands.evaluate.log import evaluate_log
-from dedup.scrapy.commands.evaluate.pairs import evaluate_pairs
-from dedup.scrapy.commands.terminal import print_table
+from dedup.fingerprint.methods.base import APART
+from dedup.intervals import wilson
+from dedup.scrapy.commands.evaluate.labelled import read_pairs
+from dedup.scrapy.commands.fetch import fetch_pages, read_page
+from dedup.scrapy.commands.terminal import each, print_table
 from dedup.scrapy.settings import read_settings
 
+#: The least seconds between two requests to a host, and the most seconds of all.
+DELAY, SECONDS = 1.0, 900.0
 
-def run(path: Path, opts: argparse.Namespace, settings: Settings) -> int:
-    """Evaluates an input, and returns the exit status."""
+
+class Scored(NamedTuple):
+    """A labelled pair, reduced to what a rule looks at."""
+
+    distance: int  #: of the keys (0 for a band shared); `APART` where a page can't be judged
+    resemblance: float
+    near: bool  #: the label
+
+
+def run(path: Path, settings: Settings) -> int:
+    """Prints the figures for the pairs of a file, and returns the exit status."""
     settings.set("DEDUP_INDEX", "memory:", "cmdline")
     detector = read_settings(settings).detector
-    if opts.from_log:
-        evaluate_log(path, detector)
-    else:
-        evaluate_pairs(path, detector, thresholds(detector), opts.root, settings)
+    tried = thresholds(detector)
+    pairs = score_pairs(path, detector, settings)
+    near, unjudged = sum(pair.near for pair in pairs), sum(pair.distance == APART for pair in pairs)
+    print(f"{len(pairs):,} pairs, {near:,} near-duplicates, {unjudged:,} with a page not judged")
+    names = ["k", "resemblance", "precision", "95 %", "recall", "95 %", "F1"]
+    own = (detector.max_distance, detector.min_resemblance)
+    rows = [figures(pairs, k, resemblance) for k, resemblance in sorted(tried)]
+    print_table(names, rows, gap=False, starred=lambda row: row[:2] == own)
     return 0
 
 
@@ -36,3 +54,36 @@ def thresholds(detector: Detector) -> list[tuple[int, float]]:
     print(f"{detector.finder}, and the probability that two pages share one or more:")
     print_table(["resemblance", *map(str, curve)], [["", *chances]], gap=False, starred=lambda row: False)
     return [(detector.max_distance, r) for r in sorted({*curve, 0.0, detector.min_resemblance})]
+
+
+def score_pairs(path: Path, detector: Detector, settings: Settings) -> list[Scored]:
+    """Fingerprints the pairs of a file.  Raises `SettingsError` if a page can't be had."""
+    labelled = read_pairs(path)
+    sources = list({page for pair in labelled for page in (pair.a, pair.b)})
+    delay = max(DELAY, settings.getfloat("DOWNLOAD_DELAY"))
+    fetched = fetch_pages(sources, settings, seconds=SECONDS, delay=delay)
+    pages = {
+        source: detector.fingerprint(*(fetched.get(source) or read_page(source)))
+        for source in each(sources, "Fingerprints")
+    }
+    scored = []
+    for pair in labelled:
+        a, b = pages[pair.a], pages[pair.b]
+        judged = a.reason is None and b.reason is None
+        distance = detector.distance(a, b) if judged else APART
+        scored.append(Scored(distance, detector.compare(a, b).resemblance or 0.0, pair.near))
+    return scored
+
+
+def figures(pairs: Sequence[Scored], k: int, resemblance: float) -> tuple[object, ...]:
+    """Returns a row of the table: the rule, and its precision, recall and F1.
+
+    >>> figures([Scored(0, 1, True), Scored(9, 1, True), Scored(2, 1, False)], 3, 0.5)[2::2]
+    (0.5, 0.5, 0.5)
+    """
+    called = [pair.near for pair in pairs if pair.distance <= k and pair.resemblance >= resemblance]
+    found, all_called, all_near = sum(called), len(called), sum(pair.near for pair in pairs)
+    precision = found / all_called if all_called else 1.0
+    recall = found / all_near if all_near else 1.0
+    f1 = 2 * found / (all_called + all_near) if found else 0.0
+    return k, resemblance, precision, wilson(found, all_called), recall, wilson(found, all_near), f1

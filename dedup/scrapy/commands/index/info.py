@@ -1,117 +1,78 @@
-"""`scrapy index info`: shows what an index holds, and which prefixes the most pages share."""
+"""`scrapy index info`: shows what an index holds."""
 
-from array import array
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 from rich.filesize import decimal
 
 from dedup.fingerprint.chrome import KNOWN
-from dedup.fingerprint.plans import Plan
-from dedup.fingerprint.shingles import Hashes
 from dedup.index import Entry, Index
 from dedup.index.lifecycle import CRAWL, State
-from dedup.index.survey import KnownHost, Survey
-from dedup.index.weighing import MAX_LOOKED
-from dedup.lab.skew import skew
-from dedup.printing import clock, inert
-from dedup.scrapy.commands.index.access import WIDTH, surveyed
+from dedup.printing import clock
+from dedup.scrapy.commands.index.access import surveyed
 from dedup.scrapy.commands.terminal import counting, print_table
 
-#: At most this many runs, and this many tables, are shown.
-RUNS, TABLES = 5, 5
+#: At most this many runs are shown.
+RUNS = 5
 _STATES = (State.DONE, State.PENDING, State.DEAD)
+_SEE = "that can't be read (see scrapy index check)"
 
 
 @dataclass
 class _Run:
-    first: int
-    last: int
+    """The pages of a run, or of all workers of a crawl."""
+
+    first: float = math.inf
+    last: float = 0
     names: set[str] = field(default_factory=set)
     states: Counter[State] = field(default_factory=Counter)
 
-
-@dataclass
-class _Census:
-    """The figures that are taken down while the pages of an index are read."""
-
-    states: Counter[State] = field(default_factory=Counter)
-    unreadable: int = 0
-    runs: dict[str, _Run] = field(default_factory=dict)  #: those of one crawl are one
-    hosts: int = 0
-    known: int = 0
-    damaged: int = 0
-    largest: tuple[int, str] = 0, ""  #: of the hosts: the pages that were kept of it, and its name
-    keys: "array[int]" = field(default_factory=lambda: array("Q"))
-
-    def add_host(self, host: KnownHost) -> None:
-        if host.table is None:
-            self.damaged += 1
-            return
-        self.hosts += 1
-        self.known += host.table.is_known
-        self.largest = max(self.largest, (host.table.pages, host.name))
-
-    def add(self, entry: Entry | None, state: State) -> None:
-        if entry is None:
-            self.unreadable += 1
-            return
+    def add(self, entry: Entry, state: State) -> None:
+        self.names.add(entry.run)
+        self.first, self.last = min(self.first, entry.filed), max(self.last, entry.filed)
         self.states[state] += 1
-        run = self.runs.setdefault(entry.run[:CRAWL], _Run(entry.filed, entry.filed))
-        run.names.add(entry.run)
-        run.first, run.last = min(run.first, entry.filed), max(run.last, entry.filed)
-        run.states[state] += 1
-        self.keys.extend(entry.keys)
 
 
 async def print_info(index: Index) -> int:
     """Prints the figures of an index, and returns the exit status."""
-    census = _Census()
+    runs: dict[str, _Run] = {}
+    unreadable, hosts, known, damaged = 0, 0, 0, 0
     async with surveyed(index) as survey:
         with counting("Reading", await survey.count()) as advance:
             async for entry, state in survey.pages():
                 advance()
-                census.add(entry, state)
+                if entry is None:
+                    unreadable += 1
+                else:
+                    runs.setdefault(entry.run[:CRAWL], _Run()).add(entry, state)
             async for host in survey.hosts():
-                census.add_host(host)
-        stored = await survey.stored()
-    _print_facts(index, survey, census, stored)
-    if pages := census.states.total():
-        _print_runs(census.runs)
-        _print_skew(np.asarray(census.keys, np.uint64).reshape(pages, -1), survey.parameters.plan)
-    return 0
-
-
-def _print_facts(index: Index, survey: Survey, census: _Census, stored: tuple[int | None, str]) -> None:
-    total = census.states.total()
-    print(index.where)
+                damaged += host.table is None
+                hosts += host.table is not None
+                known += host.table is not None and host.table.is_known
+        octets, of = await survey.stored()
+    states = Counter({state: sum(run.states[state] for run in runs.values()) for state in _STATES})
+    total = states.total()
     rarer = (
-        (census.states[State.PENDING], "{:,} pending"),
-        (census.states[State.DEAD], "{:,} pending of runs that died, which shadow nothing"),
-        (census.unreadable, "and {:,} that can't be read (see scrapy index check)"),
+        (states[State.PENDING], "{:,} pending"),
+        (states[State.DEAD], "{:,} pending of runs that died, which shadow nothing"),
+        (unreadable, f"and {{:,}} {_SEE}"),
     )
     others = "".join(", " + words.format(count) for count, words in rarer if count)
-    print(f"  pages       {total:,}: {census.states[State.DONE]:,} done{others}")
-    if census.runs:
-        first = min(run.first for run in census.runs.values())
-        last = max(run.last for run in census.runs.values())
-        print(f"  filed       {clock(first)} to {clock(last)} UTC")
-    if census.hosts or census.damaged:
-        pages, name = census.largest
-        hosts = [f"{census.hosts:,}, {census.known:,} of them with {KNOWN} kept pages or more"]
-        if census.hosts:
-            hosts.append(f"the largest is {inert(name, WIDTH) or 'the one without a name'}, with {pages:,}")
-        if census.damaged:
-            hosts.append(f"and {census.damaged:,} that can't be read (see scrapy index check)")
-        print(f"  hosts       {', '.join(hosts)}")
-    octets, of = stored
+    print(index.where)
+    print(f"  pages       {total:,}: {states[State.DONE]:,} done{others}")
+    if hosts or damaged:
+        left = f", and {damaged:,} {_SEE}" if damaged else ""
+        print(f"  hosts       {hosts:,}, {known:,} of them with {KNOWN} kept pages or more{left}")
     if octets is not None:
         print(f"  stored      {decimal(octets)}, {octets / max(1, total):,.0f} bytes a page ({of})")
     print(f"  plan        {survey.parameters.describe(index.settings.expected_pages)}")
     shown = [name for name in index.parameters.texts if name not in {"hash_key", "tables"}]
     print(f"  parameters  {', '.join(f'{name} {survey.header[name]}' for name in shown)}")
+    if runs:
+        _print_runs(runs)
+    return 0
 
 
 def _print_runs(runs: Mapping[str, _Run]) -> None:
@@ -127,19 +88,3 @@ def _print_runs(runs: Mapping[str, _Run]) -> None:
         for crawl, run in latest[:RUNS]
     )
     print_table(["pages", *_STATES, "first filed", "last filed", "run"], rows, len(latest))
-
-
-def _print_skew(keys: Hashes, plan: Plan) -> None:
-    """Prints the tables in which the most pages share a prefix, which a claim looks at together."""
-    tables = sorted(skew(keys, plan, MAX_LOOKED), key=lambda table: -table.largest)
-    over = sum(table.over for table in tables)
-    print(
-        f"\ntables: pages that share a prefix are looked at together; {over:,} prefixes have more than "
-        f"{MAX_LOOKED:,}"
-    )
-    rows = (
-        [one.largest, f"{one.mean:,.1f}", one.over, one.prefix, "digests" if one.table == 0 else one.table]
-        for one in tables[:TABLES]
-    )
-    names = ["most pages", "on average", f"over {MAX_LOOKED:,}", "prefix bits", "table"]
-    print_table(names, rows, len(tables), gap=False)

@@ -1,8 +1,9 @@
-"""`scrapy index why URL`: what became of a page, and why, by the index and the drop logs."""
+"""`scrapy index why URL` and `moved URL`: what became of a page, and where else its content was met, by index and logs."""
 
 from pathlib import Path
 from typing import NamedTuple
 
+from dedup.droplog.drops import Drops
 from dedup.droplog.kept import SUFFIX, Kept, read_kept
 from dedup.droplog.reader import Reader, find_beside, find_logs
 from dedup.droplog.record import Filter, Record
@@ -69,6 +70,30 @@ async def print_reasons(options: Options, url: str, logs: list[Path]) -> int:
     return 0 if found or url in filed else 1
 
 
+async def print_places(options: Options, url: str, logs: list[Path]) -> int:
+    """Prints the other URLs at which the content of a URL was met, the one seen last first.
+
+    Returns the exit status: 0, or 1 if there are none.
+    """
+    with Drops(Reader().read(drop_logs(options, logs))) as drops:
+        places = list(drops.places(url))
+    filed = await _filed(options.index, [url, *(place.url for place in places if place.kept)])
+    print(f"{inert(url, WIDTH)}: {_since(filed.get(url))}")
+    if not places:
+        print("its content was met nowhere else")
+        return 1
+    for place in places:
+        kept = f"; {_since(filed.get(place.url))}" if place.kept else ""
+        print(f"  {clock(place.first)} to {clock(place.last)}  {inert(place.url, WIDTH)}{kept}")
+    return 0
+
+
+def _since(found: StoredPage | None) -> str:
+    if found is None or found.entry is None:
+        return "not among the kept pages of the index"
+    return f"kept since {clock(found.entry.filed)}"
+
+
 def _told(found: StoredPage | None, otherwise: str = "not among its pages") -> str:
     if found is None or found.entry is None:
         return otherwise
@@ -94,7 +119,6 @@ def _kept(kept: Kept) -> str:
 
 
 async def _filed(index: Index, urls: list[str]) -> dict[str, StoredPage]:
-    """Returns the pages at some URLs, as the index has them."""
     try:
         survey = await index.survey() if index.persistent else None
         if survey is None:

@@ -3,20 +3,17 @@
 import csv
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dedup.errors import SettingsError
+from dedup.scrapy.commands.fetch import MAX_PAGE
 
 #: What a label may be, in lower case, and whether it says that the pages are near-duplicates.
 _LABELS = {
     **dict.fromkeys(("1", "true", "yes", "duplicate", "near-duplicate", "near"), True),
     **dict.fromkeys(("0", "false", "no", "different", "distinct", "not-near"), False),
 }
-#: Bytes that a page may have.
-MAX_PAGE = 16 * 1024 * 1024
 
 
 class Pair(NamedTuple):
@@ -62,23 +59,3 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def _shown(row: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={str(value)[:30]!r}" for name, value in row.items()) or "none"
-
-
-def read_page(source: str, root: Path) -> tuple[bytes | str, str]:
-    """Returns the HTML and the URL of a page that is given by HTML, by path (below ``root``), or by its text.
-
-    Raises `SettingsError` for a file of more than `MAX_PAGE` bytes.
-
-    >>> read_page("one < two", Path())
-    ('one &lt; two', '')
-    """
-    if len(source) < 4096 and "\n" not in source and "\0" not in source:
-        with suppress(OSError):  # of a text that can't be a path
-            if (path := root / source).is_file():
-                with path.open("rb") as file:
-                    html = file.read(MAX_PAGE + 1)
-                if len(html) > MAX_PAGE:
-                    size = path.stat().st_size
-                    raise SettingsError(f"{source} has {size:,} bytes; a page may have {MAX_PAGE:,}")
-                return html, f"http://localhost/{source}"
-    return source if "<" in source and ">" in source else escape(source), ""

@@ -1,1 +1,0 @@
-"""What is measured of verdicts and of indexes: labelled pairs, and the skew of tables."""

@@ -17,6 +17,7 @@ LEAST = {
     "archives.py": "SITE --rounds 1",
     "batch.py": "--queries 100 --stored 1000",
     "commands.py": "--records 1000 --pages 200 --rounds 1",
+    "costs.py": "--pages 1100",
     "cpu_per_page.py": "SITE --rounds 1 --pages 5 --only memory",
     "embedded.py": "NEW --pages 2000 --claims 100",
     "floods.py": "--pages 300",

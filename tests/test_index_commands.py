@@ -1,4 +1,4 @@
-"""`scrapy index info`, `check`, `forget`, `export` and `import`, over files and Redis."""
+"""`scrapy index info`, `check`, `forget`, `export` and `import`, over files and Redis; and `plan`, over none."""
 
 import argparse
 import asyncio
@@ -132,6 +132,9 @@ def entries_in(index: Make) -> list[Entry | None]:
         ("import",),
         ("export", "a", "--dry-run"),
         ("moved",),
+        ("plan",),
+        ("plan", "1e6", "--pages", "1e6"),
+        ("info", "--pages", "1e6"),
     ],
     ids=" ".join,
 )
@@ -630,3 +633,93 @@ def test_an_interrupted_import_goes_on(index: Make, store: str, address: str, na
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"imported 200 pages into {index().where}, 5,000 were there\n"
     assert entries_in(index) == [entry(number) for number in range(5200)]
+
+
+# --- plan ----------------------------------------------------------------------------------------------
+
+
+def test_a_plan_says_what_an_index_would_take_and_opens_none(run: Command, tmp_path: Path) -> None:
+    done = run("plan", "--pages", "1e8", "-s", f"DEDUP_INDEX=file:{tmp_path}/none.sqlite")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [re.split(r"  +", line.strip()) for line in done.stdout.splitlines()]
+    assert lines[0] == ["100,000,000 pages by simhash, max_distance = 6"]
+    assert ["file", "Redis"] in lines
+    assert ["4", "4", "tables"] in lines
+    assert ["14.0 GB", "59.7 GB", "of memory"] in lines  # as docs/measured.md has it
+    assert ["1", "none", "machines of 64.0 GB, 90% full"] in lines
+    assert "\n- in Redis, set DEDUP_EXPECTED_PAGES = 100000000\n" in done.stdout
+    assert "\n- one server of Redis does not hold this, nor does one master of a cluster\n" in done.stdout
+    assert '\n- with DEDUP_SCOPE = "host" or "site", a Redis Cluster of 2 masters holds it\n' in done.stdout
+    assert "with DEDUP_SHARD, Redis holds 25.0 GB more until the crawl has ended" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_one_machine_does_not_hold_is_said(run: Command) -> None:
+    done = run("plan", "--pages", "1e9", "--memory", "64G", "--rate", "100", "-s", "DEDUP_SCOPE=host")
+    assert done.returncode == 0
+    for words in (
+        " none        11  machines of 64.0 GB",
+        "fit into the memory of one machine",
+        "\n- a Redis Cluster of 11 masters holds it\n",
+        "14 new pages a second at most",
+        "a claim looks at 524,288 pages at most, so near-duplicates would be missed",
+    ):
+        assert words in done.stdout
+
+
+def test_of_ten_billion_pages_it_is_said_how_many_machines_hold_them(run: Command) -> None:
+    done = run("plan", "--pages", "1e10", "--memory", "64G")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "10,000,000,000 pages" in done.stdout
+    assert 'with DEDUP_SCOPE = "site" or "host", 25 crawls that share out the hosts hold it' in done.stdout
+    assert "56.0 GB of memory" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("recall", "method", "words"),
+    [
+        (".9", "simhash", "max_distance = 3\n"),
+        (
+            ".99",
+            "simhash",
+            "set DEDUP_MAX_DISTANCE = 6, the smallest measured distance that suffices: 0.9976 on",
+        ),
+        (".99", "minhash", "bands = 17 bands of 5 min-hashes\n"),
+        (".9", "minhash", "set DEDUP_RECALL = 0.9: of the pages of resemblance 0.75, 0.9"),
+    ],
+)
+def test_a_recall_chooses_the_distance_or_the_bands(
+    recall: str, method: str, words: str, run: Command
+) -> None:
+    done = run("plan", "--pages", "1000000", "--recall", recall, "-s", f"DEDUP_METHOD={method}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert words in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("--pages few", "--pages is 'few'; allowed: a number from 1 to"),
+        ("--pages nan", "--pages is nan; allowed"),
+        ("--pages 1e16", "allowed: a number from 1 to 1e+15"),
+        ("--pages 9 --recall 2", "--recall is 2.0; allowed: a number from 0.5 to 0.9999"),
+        (
+            "--pages 9 --recall .999",
+            "DEDUP_METHOD is 'simhash'; allowed: at most 0.9982, which was measured for k = 7",
+        ),
+        (
+            "--pages 9 --recall .9 -s DEDUP_METHOD=supershingle",
+            "plans for no recall; take minhash or simhash",
+        ),
+        ("--pages 9 --memory lots", "--memory is 'lots'; allowed: bytes, such as 64G"),
+        ("--pages 9 --memory 0", "--memory is '0'; allowed"),
+        ("--pages 9 --rate -1", "--rate is -1.0; allowed: a number from 0"),
+        ("--pages 9 -s DEDUP_TABLES=5", "DEDUP_TABLES is 5 and DEDUP_MAX_DISTANCE is 6"),
+        ("--pages 9 --spider nobody", "--spider is 'nobody'; allowed: one of"),
+    ],
+)
+def test_a_plan_of_wrong_values_is_refused_in_one_line(arguments: str, words: str, run: Command) -> None:
+    done = run("plan", *arguments.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -16,6 +16,8 @@ from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
 from benchmarks.memory import resident, sizes
+from dedup.fingerprint.detector import Detector
+from dedup.scrapy.commands.index.plan import in_file
 from tests.support.crawls import ADDON, TWINS, Run, Walker
 
 #: Pages of the crawl, after how many the filter's memories are full, and how many contents there are.
@@ -108,7 +110,7 @@ def test_100_000_kept_pages_take_no_more_than_is_planned_once_the_filter_is_warm
     """`WARM_KEPT`: the addresses of these pages are more than `Unreached` remembers."""
     found = sizes(PAGES, words=40, every=10_000)
     print([size >> 10 for size in found])
-    per_page = 140  # bytes, as docs/measured.md has it
+    per_page = in_file(Detector().plan(PAGES, in_memory=True), 1).memory
     assert found[-1] - found[WARM_KEPT // 10_000] < (PAGES - WARM_KEPT) * per_page + SLACK
 
 

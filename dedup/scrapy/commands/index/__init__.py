@@ -21,6 +21,11 @@ VERBS: dict[str, tuple[str, range, tuple[str, ...]]] = {
     "import": ("FILE|-", range(1, 2), ()),
     "moved": ("URL [LOG ...]", range(1, sys.maxsize), ()),
     "why": ("URL [LOG ...]", range(1, sys.maxsize), ()),
+    "plan": (
+        "--pages N [--recall R] [--memory BYTES] [--rate R]",
+        range(1),
+        ("pages", "recall", "memory", "rate"),
+    ),
 }
 
 #: Sections of --help.
@@ -37,6 +42,8 @@ HELP = {
     "DEDUP_LOG names).",
     "why": "shows what became of the page at URL: whether the index has it, since when and by which run, and each time that "
     "it was dropped, with the rule, the evidence and the kept page. It asks the index and the drop logs, as moved does.",
+    "plan": "says what an index of N pages would take in a file and in Redis: tables, memory, disk, machines, and CPU. It "
+    "needs no index, only the settings.",
 }
 EXIT_STATUS = (
     "0: all is well. 1: moved found no other URL, why found nothing, or import left out a torn last line. 2: the usage or a setting is "
@@ -49,8 +56,8 @@ class Command(base.Command):
     """The exit status is one of `EXIT_STATUS`."""
 
     name = "index"
-    arguments = "info | check | forget | export | import | moved | why [arguments] [options]"
-    summary = "Look after the index of kept pages: show, check, forget, export, import"
+    arguments = "info | check | forget | export | import | moved | why | plan [arguments] [options]"
+    summary = "Look after the index of kept pages: show, check, forget, export, import, plan"
     description = (
         "Later pages are compared with the kept pages in the index. It is the one that the project's settings "
         "name, or another: -s DEDUP_INDEX=file:PATH, or -s DEDUP_INDEX=redis://HOST:PORT/DB with -s "
@@ -60,7 +67,7 @@ class Command(base.Command):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Adds the options."""
         super().add_options(parser)
-        _, _, forget, *_ = (
+        _, _, forget, *_, plan = (
             parser.add_argument_group(verb, f"scrapy index {verb} {VERBS[verb][0]}".rstrip() + f": {text}")
             for verb, text in HELP.items()
         )
@@ -77,6 +84,17 @@ class Command(base.Command):
         before = "pages filed before a date (UTC), or before a time such as 12h or 30d ago"
         which("--older-than", default="", metavar="TIME", help=before)
         which("--dry-run", action="store_true", help="only list the pages that would be forgotten")
+        for name, value, text in (
+            ("pages", "N", "how many pages the index is to hold, such as 1e8"),
+            (
+                "recall",
+                "R",
+                "the share of near-duplicates to be found: chooses the bands of minhash, or the distance of simhash",
+            ),
+            ("memory", "BYTES", "of a machine (64G)"),
+            ("rate", "R", "pages a second, of all crawlers (10)"),
+        ):
+            plan.add_argument(f"--{name}", default="", metavar=value, help=text)
 
     def work(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         """Does what the verb says."""
@@ -96,5 +114,6 @@ class Command(base.Command):
             len(rest) not in count
             or any(getattr(opts, name) for name in strange)
             or (verb == "forget" and sum(map(bool, ways)) != 1)
+            or (verb == "plan" and not opts.pages)
         ):
             raise UsageError(f"usage: scrapy index {verb} {arguments}".rstrip())

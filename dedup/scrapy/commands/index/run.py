@@ -14,12 +14,19 @@ from dedup.scrapy.commands.index.check import print_findings
 from dedup.scrapy.commands.index.exchange import export_pages, import_pages
 from dedup.scrapy.commands.index.forget import forget_pages
 from dedup.scrapy.commands.index.info import print_info
+from dedup.scrapy.commands.index.plan import print_plan
 from dedup.scrapy.commands.index.why import print_places, print_reasons
 from dedup.scrapy.settings import Options, read_settings
 
 
 def run(verb: str, rest: list[str], opts: argparse.Namespace, settings: Settings) -> int:
     """Does what a verb says with the index that the settings name, and returns the exit status."""
+    if verb == "plan":
+        if opts.spider:
+            spider_meant(settings, opts.spider)
+        options = read_settings(settings)
+        plan = options.index.settings
+        return print_plan(options.detector, plan.tables, plan.scope, opts)
     signal.signal(signal.SIGINT, _interrupt)
     spider = spider_meant(settings, opts.spider)
     return asyncio.run(_work(verb, rest, opts, read_settings(settings, spider)))

@@ -194,8 +194,7 @@ class WarcOutput:
                 fields["WARC-Payload-Digest"] = digest
             if item.raw.fields["warc-type"] == "response" and item.raw.block is not None:
                 fields["Content-Type"] = "application/http; msgtype=response"
-                start, _, end = head(item.raw.block)
-                block = item.raw.block[start:end]
+                block = head(item.raw.block)
         self._write(fields, block)
 
     def refer(self, revisit: Record, kept: Original) -> None:

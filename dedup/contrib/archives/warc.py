@@ -4,14 +4,12 @@ Other libraries stop at the first damaged record, or read what follows as a part
 finds the next record: by the next member of gzip, or by the next line that begins a record.
 """
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
-from dedup.contrib.archives.capture import MAX_BODY, Capture, Item, is_judged, moment
+from dedup.contrib.archives.capture import MAX_BODY, Capture, Item, Reader, is_judged, moment
 from dedup.contrib.archives.http import charset_of, kind_of, parse
 from dedup.contrib.archives.streams import Member, members
 from dedup.settings import Types
@@ -41,19 +39,12 @@ class Record:
     span: tuple[int, int] | None
 
 
-class Warc:
+class Warc(Reader):
     """Reads a WARC file."""
 
     def __init__(self, path: Path, name: str = "", types: Types = "html") -> None:
-        self.path = path
-        self.name = name or str(path)
-        self.size = os.path.getsize(path)
+        super().__init__(path, name)
         self._types = types
-        self._file: BinaryIO | None = None
-
-    def tell(self) -> int:
-        """Returns how many bytes have been read."""
-        return self._file.tell() if self._file and not self._file.closed else 0
 
     def __iter__(self) -> Iterator[Item]:
         """Yields its records."""

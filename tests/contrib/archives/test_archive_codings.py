@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dedup.contrib.archives import Cleaning, open_input
-from dedup.contrib.archives.http import charset_of, head, parse
+from dedup.contrib.archives.http import charset_of, parse
 from dedup.page.charset import decode
 from tests.contrib.archives.test_archive import record, urls
 from tests.support.crawls import words
@@ -78,10 +78,6 @@ SENT = {
         b"Transfer-Encoding: gzip, chunked\r\n", chunked(gzip.compress(PAGE))
     ),
     "a type said twice": OK + b"Content-Type: TEXT/HTML, text/html\r\n\r\n" + PAGE,
-    "two types": OK + b"Content-Type: text/plain\r\nContent-Type: text/html\r\n\r\n" + PAGE,
-    "behind 100 Continue": b"HTTP/1.1 100 Continue\r\n\r\n" + response(b"", PAGE),
-    "behind 103 and 100": b"HTTP/1.1 103 Early Hints\nLink: </a>\n\nHTTP/1.1 100 Go\n\n"
-    + response(b"", PAGE),
 } | {name: response(f"Content-Encoding: {name}\r\n".encode(), pack(PAGE)) for name, pack in PACK.items()}
 #: Those of which something is missing, or can't be read.
 UNREAD = {
@@ -139,19 +135,6 @@ def test_every_record_is_judged_passed_over_or_damaged(tmp_path: Path) -> None:
     assert len(urls(kept)) == 1 + len(UNREAD)
 
 
-def test_a_revisit_record_has_no_head_of_an_answer_before_the_page(tmp_path: Path) -> None:
-    pages = {"first": SENT["plain"], "second": SENT["behind 100 Continue"]}
-    Cleaning([str(archive(tmp_path / "x.warc", pages))], str(tmp_path / "kept.warc")).run()
-    revisit = [*open_input(tmp_path / "kept.warc")][1].raw
-    assert revisit.block == OK + HTML + b"\r\n"
-
-
-def test_any_number_of_heads_takes_linear_time() -> None:
-    message = b"HTTP/1.1 100 Continue\r\n\r\n" * 100_000
-    assert head(message)[2] == len(message)
-    assert parse(message) is not None
-
-
 @pytest.mark.parametrize(
     ("label", "codec", "text"),
     [
@@ -177,23 +160,6 @@ def test_a_label_means_what_browsers_take_it_for(label: str, codec: str, text: s
 def test_the_header_is_obeyed_and_not_the_page_even_where_it_is_wrong() -> None:
     page = '<meta charset="utf-8"><p>Größe'.encode()
     assert decode(page, "iso-8859-1").endswith("GrÃ¶ÃŸe")
-
-
-@pytest.mark.parametrize(
-    ("field", "charset"),
-    [
-        ("text/html;charset=utf-8,gbk", "utf-8"),
-        ("text/html; charset=utf-8, text/html", "utf-8"),
-        ("text/html; charset=utf-8, text/html; charset=gbk", "gbk"),
-        ("text/plain; charset=utf-8, text/html", None),
-        ("text/html; charset=utf-8, */*", "utf-8"),
-    ],
-)
-def test_of_several_types_the_last_counts(field: str, charset: str | None) -> None:
-    page = parse(OK + f"Content-Type: {field}\r\n\r\n".encode())
-    assert page is not None
-    assert page.type.partition(";")[0].strip() == "text/html"
-    assert charset_of(page.type) == charset
 
 
 def test_lines_hold_what_was_unpacked(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from dedup.contrib.archives.judging import judge_all
 from dedup.contrib.archives.parts import judge_apart
 from dedup.contrib.archives.progress import ChangedError
 from dedup.contrib.archives.reading import read
-from dedup.contrib.archives.recalling import RecallingIndex
+from dedup.contrib.archives.recalling import RecallingIndex, address
 from dedup.contrib.archives.rows import FieldNames
 from dedup.contrib.archives.targets import Targets, check_own
 from dedup.contrib.archives.writing import write
@@ -243,8 +243,6 @@ class Cleaning:
         journal.set(read=True)
 
     def _judge(self, journal: Journal, folder: Path, progress: Progress) -> None:
-        for old in folder.glob("index.sqlite*"):
-            old.unlink()
         (folder / "duplicates").unlink(missing_ok=True)
         with progress("Judging", journal.count()) as told:
 
@@ -255,7 +253,7 @@ class Cleaning:
                 stats = Counts()
                 journal.begin_verdicts()
                 alone = self.alone or bool(self.against)
-                index = RecallingIndex(self._address(folder), self.detector, journal, **vars(self.plan))
+                index = RecallingIndex(folder, self.detector, self.plan, journal)
                 prepare = partial(seed, other=self.other()) if self.other else None
                 known = asyncio.run(
                     judge_all(journal, index, stats, self.policy, advance, prepare=prepare, alone=alone)
@@ -268,12 +266,8 @@ class Cleaning:
             _log(journal, folder / "duplicates")
         journal.set(judged=True)
 
-    def _address(self, folder: Path) -> str:
-        """Returns where the index of the cleaning itself is, which can be made again at any time."""
-        return f"file:{os.path.abspath(folder / 'index.sqlite')}"
-
     async def _file(self, folder: Path, other: Index) -> int:
-        index = open_index(self._address(folder), self.detector, **vars(self.plan))
+        index = open_index(address(folder), self.detector, **vars(self.plan))
         survey = await index.survey()
         if survey is None:
             return 0

@@ -129,12 +129,9 @@ class Journal:
         """Returns the number of pages."""
         return int(self._file.execute("SELECT count(*) FROM pages").fetchone()[0])
 
-    def in_turn(self, part: int | None = None) -> Iterator[Row]:
-        """Yields the pages, or those of one part, in the order in which they are judged."""
-        if part is None:
-            return map(Row._make, self._file.execute(f"{_ROWS} {_TURNS}"))
-        query = f"{_ROWS} JOIN parts USING (position) WHERE part = ? {_TURNS}"
-        return map(Row._make, self._file.execute(query, (part,)))
+    def in_turn(self) -> Iterator[Row]:
+        """Yields the pages in the order in which they are judged."""
+        return map(Row._make, self._file.execute(f"{_ROWS} {_TURNS}"))
 
     def page(self, position: int) -> Row:
         """Returns the page at a position."""
@@ -194,6 +191,16 @@ class Journal:
         ):
             yield json.loads(record)
 
+    def explained(self) -> Iterator[tuple[str, str, Record, str | None, str | None]]:
+        """Yields for each record of the drop log: its page's record_id and name, itself, and for which page that was dropped."""
+        query = (
+            "SELECT own.record_id, own.name, record, kept.record_id, of_url FROM logged "
+            "JOIN pages AS own USING (position) LEFT JOIN dropped USING (position) "
+            "LEFT JOIN pages AS kept ON kept.position = dropped.of ORDER BY logged.position"
+        )
+        for own, name, record, of, of_url in self._file.execute(query):
+            yield own, name, json.loads(record), of, of_url
+
     def end_verdicts(self, **facts: Any) -> None:
         """Notes that all verdicts are there."""
         self.set(**facts)
@@ -220,9 +227,16 @@ class Journal:
         )
         return dict(self._file.execute(query).fetchall())
 
-    def take(self, part: int, folder: Path) -> None:
-        """Takes over the verdicts on a part from the part's own journal in one step, and deletes that journal."""
-        path = folder / f"part{part}"
+    def show(self, path: Path, part: int) -> None:
+        """Shows the pages of a part of another journal as if they were in this one."""
+        self._file.execute("ATTACH ? AS whole", (str(path),))
+        self._file.execute(
+            "CREATE TEMP VIEW pages AS SELECT every.* FROM whole.pages AS every "
+            f"JOIN whole.parts USING (position) WHERE part = {part}"
+        )
+
+    def take(self, part: int, path: Path) -> None:
+        """Takes over the verdicts on a part from the part's own journal in one step."""
         self._file.execute("ATTACH ? AS own", (str(path),))
         self._file.execute("BEGIN")
         for table in ("dropped", "logged"):
@@ -236,9 +250,6 @@ class Journal:
         )
         self._file.execute("COMMIT")
         self._file.execute("DETACH own")
-        for old in folder.glob(f"{path.name}[.-]*"):
-            old.unlink()
-        path.unlink()
 
     def join(self, parts: Mapping[int, int]) -> None:
         """Merges parts into others.  The verdicts on them are forgotten."""

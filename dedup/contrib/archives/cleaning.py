@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -86,13 +86,9 @@ class Result:
     filed: int = 0  #: pages that it has got
 
 
-class Engine(Protocol):
-    """Reads and judges pages on other machines, and leaves the journal and the drop log that this one would have left."""
-
-    def __call__(
-        self, cleaning: "Cleaning", journal: Journal, readers: Sequence[Reader], folder: Path
-    ) -> None:
-        """Reads and judges the inputs of the readers.  The drop log is the file ``duplicates`` in the folder."""
+#: Reads and judges the inputs of the readers on other machines.  In the folder, it leaves the journal, and the drop log
+#: as the file ``duplicates``, as this machine would have left them.
+Engine = Callable[["Cleaning", Journal, Sequence[Reader], Path], None]
 
 
 @dataclass
@@ -109,7 +105,7 @@ class Cleaning:
     workers: int = 0  #: 0: one for each core
     other: Callable[[], Index] | None = None  #: opens the index of a crawl that is joined
     page_id: Callable[[str], str | None] = str  #: what crawls call the page at a URL; None: nothing
-    engine: "Engine | None" = None  #: reads and judges in the place of this machine
+    engine: Engine | None = None  #: reads and judges in the place of this machine
     keep: str = "first"  #: which of those alike is kept: see `Capture.turn`
     id: str = "id"  #: the field that names a row without a URL
     text: str = ""  #: the field that is the page of a row, as text; "": html, or else text

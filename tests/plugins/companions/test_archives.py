@@ -149,27 +149,3 @@ def test_pywb_replays_a_revisit_record_of_a_near_duplicate(
     assert Cleaning([str(path)], str(kept), plan=WHOLE).run().stats["dedup/dropped"] == 2
     status, page = replayed(kept)("http://e.example/")
     assert (status, TEXTS["b"][:40] in page) == (200, True)
-
-
-def test_what_a_wacz_says_of_its_pages_is_taken_over(tmp_path: Path) -> None:
-    """Titles, and whatever else stands there; of two captures, of the one whose time is nearer; damage is passed over."""
-    said = [
-        {"format": "json-pages-1.0", "id": "pages"},
-        {"url": "http://a.example/", "ts": "2026-11-01T10:00:02Z", "title": "A now", "text": "a"},
-        {"url": "http://a.example/", "ts": "2020-01-01T00:00:00Z", "title": "A then"},
-        {"url": ["http://b.example/"], "title": 7},
-        {"url": "http://c.example/", "ts": "2026-11-01T10:00:00Z", "title": "A copy"},
-    ]
-    source, kept = tmp_path / "pages.wacz", tmp_path / "kept.wacz"
-    with zipfile.ZipFile(source, "w") as packed:
-        packed.writestr("archive/one.warc.gz", b"".join(map(gzip.compress, records())))
-        packed.writestr("pages/pages.jsonl", "\n".join(map(json.dumps, said)) + "\n{cut")
-        packed.writestr("pages/extra.jsonl", json.dumps({"url": "http://b.example/", "title": "B"}))
-    Cleaning([str(source)], str(kept), plan=WHOLE).run()
-    with zipfile.ZipFile(kept) as packed:
-        _, *pages = map(json.loads, packed.read("pages/pages.jsonl").decode().splitlines())
-    found = {page["url"]: (page["title"], page.get("text"), page["ts"][:10]) for page in pages}
-    assert found == {
-        "http://a.example/": ("A now", "a", "2026-11-01"),
-        "http://b.example/": ("B", None, "2026-11-01"),
-    }

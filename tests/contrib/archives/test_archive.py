@@ -13,7 +13,7 @@ import pytest
 
 from dedup import Detector, SettingsError
 from dedup.contrib.archives import Capture, Cleaning, fingerprint, open_input
-from dedup.contrib.archives.commands.run import DAMAGE, OTHERS, UNWRITTEN
+from dedup.contrib.archives.commands.run import OTHERS
 from dedup.contrib.archives.folder import SUFFIXES
 from dedup.contrib.archives.outputs import IDENTICAL, NEAR
 from dedup.contrib.archives.packing import pack, unpack
@@ -132,10 +132,6 @@ def test_files_that_are_not_read_are_told(tmp_path: Path) -> None:
     assert OTHERS["name"] == f"no file that ends with {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 
 
-def test_every_reason_has_its_words() -> None:
-    assert DAMAGE.keys() & OTHERS.keys() == {"large"}
-
-
 def test_the_standard_input_is_read_and_so_is_the_output_written(tmp_path: Path) -> None:
     done = subprocess.run(
         [python(), "-m", "scrapy", "dedup", "-", "-o", "-"],
@@ -179,27 +175,6 @@ def test_what_is_no_page_stays_in_a_warc_file(tmp_path: Path) -> None:
     assert kept.endswith(whole[-1])
 
 
-def test_what_has_no_place_in_the_format_of_the_output_is_told(tmp_path: Path) -> None:
-    whole = [
-        record("http://a/", "GET / HTTP/1.1\r\n\r\n", "request"),
-        record("http://a/", "200 OK", "revisit"),
-        record("http://a/", "a text", "conversion", Content_Type="text/plain"),
-        record("http://a/", "no message", WARC_Type="response", kind="resource"),
-        record("http://a/", "<p>").replace(b" 200 OK", b" 404 No"),
-        *records(),
-    ]
-    source = write(tmp_path / "x.warc", b"".join(whole))
-    done = scrapy("dedup", source, "-o", tmp_path / "kept.jsonl")
-    assert done.returncode == 0
-    assert done.stderr.splitlines()[-1] == (
-        "dedup: not written, since the format of the output has no place for it: 2 requests, revisits and others that "
-        "hold no page, 1 no HTTP response, 1 of another status than 200, 1 of a type that DEDUP_TYPES does not name"
-    )
-    lines = write(tmp_path / "x.jsonl", b'{"price": 1}\n' + rows())
-    assert Cleaning([str(lines)], str(tmp_path / "kept.warc")).run().unwritten == {"no_page": 1}
-    assert UNWRITTEN.keys() - OTHERS.keys() == {"kind", "status", "type"}
-
-
 def test_a_revisit_record_of_a_page_that_is_dropped_refers_to_the_kept_one(tmp_path: Path) -> None:
     """By the URL and the time of the page, or else by its digest; one of a kept page stays as it is."""
     html = f"<title>A page</title><p>{words('same')}"
@@ -233,15 +208,6 @@ def test_a_revisit_record_of_a_page_that_is_dropped_refers_to_the_kept_one(tmp_p
     assert ["warc-payload-digest" in one.fields for one in found] == [False, False, True, True, True]
     assert [one.block for one in found] == [head.encode()] * 5
     assert b"".join(revisits[3:]) in kept.read_bytes()
-
-
-def test_a_revisit_record_has_the_head_of_a_response_and_no_more(tmp_path: Path) -> None:
-    page = f"<title>A page</title><p>{words(1)}".encode()
-    message = b"HTTP/1.1 200 OK\nContent-Type: text/html\n\n"
-    whole = [record(f"http://{n}/", message + page, "resource", WARC_Type="response") for n in "ab"]
-    source = write(tmp_path / "x.warc", b"".join(whole))
-    Cleaning([str(source)], str(tmp_path / "kept.warc")).run()
-    assert [*Warc(tmp_path / "kept.warc")][1].raw.block == message
 
 
 def test_nothing_is_dropped_where_the_project_only_marks(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import tracemalloc
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dedup import SettingsError
-from dedup.contrib.archives import Cleaning, tables
+from dedup.contrib.archives import Cleaning, open_input, tables
 from tests.contrib.archives.test_archive import FORMATS, KEPT, PAGES, record, rows, write
 from tests.support.crawls import words
 from tests.support.processes import scrapy
@@ -143,3 +144,88 @@ def test_an_input_without_a_page_is_a_failure(tmp_path: Path) -> None:
         "x.jsonl",
         "x.warc",
     ]
+
+
+# --- Parquet that is damaged or odd
+
+SOME = next(iter(PAGES.values()))
+
+
+def test_of_parquet_that_is_damaged_the_other_row_groups_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"url": list(PAGES), "html": list(PAGES.values())}), path, row_group_size=5)
+    column = pq.ParquetFile(path).metadata.row_group(0).column(1)
+    octets, at = path.read_bytes(), column.dictionary_page_offset
+    path.write_bytes(
+        octets[:at] + bytes(column.total_compressed_size) + octets[at + column.total_compressed_size :]
+    )
+    items = list(open_input(path))
+    assert [item.why for item in items] == ["packed", *[""] * 5]
+    assert [item.capture.url for item in items[1:] if item.capture] == list(PAGES)[5:]
+
+
+def test_of_parquet_whatever_byte_is_wrong_what_is_missing_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    table = pa.table({"html": [f"<p>{n}" for n in range(6)]})
+    pq.write_table(table, path, row_group_size=2, write_page_checksum=True, write_statistics=False)
+    octets = path.read_bytes()
+    untold = dict[int, int]()
+    for at in range(4, len(octets)):
+        path.write_bytes(octets[:at] + bytes([octets[at] ^ 0x1E]) + octets[at + 1 :])
+        try:
+            items = list(open_input(path))
+        except SettingsError:  # it can't be opened
+            continue
+        if not any(item.damaged for item in items) and len(items) != 6:
+            untold[at] = len(items)
+    assert not untold
+
+
+def test_of_parquet_long_values_are_held_one_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"html": pa.array(["<p>" * (1 << 20)] * 64)}), path)  # which is there once
+    assert path.stat().st_size < 1 << 18
+    tracemalloc.start()
+    assert [len(item.capture.body) for item in open_input(path) if item.capture] == [3 << 20] * 64
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 25
+
+
+def test_parquet_with_two_columns_of_a_name_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table([[SOME], ["<p>"]], names=["html", "html"]), path)
+    with pytest.raises(SettingsError, match=r"can't be read: it has more than one column html$"):
+        open_input(path)
+
+
+def test_values_of_parquet_that_python_has_not_are_written_as_text(tmp_path: Path) -> None:
+    path, kept = tmp_path / "x.parquet", tmp_path / "kept.jsonl"
+    html = pa.array([SOME.encode() + b"<p>\xff"], pa.binary())
+    columns = {
+        "url": ["http://example.org/"],
+        "html": pa.Array.from_buffers(pa.string(), 1, html.buffers()),
+        "fetched": pa.array([1_700_000_000_123_456_789], pa.timestamp("ns")),
+        "year": pa.array([10**7], pa.date32()),
+        "length": pa.array([1 << 60], pa.duration("ms")),
+        "zone": pa.array([0], pa.timestamp("s", tz="No/Where")),
+        "nested": pa.array([[{"at": 123_456_789}]], pa.list_(pa.struct([("at", pa.time64("ns"))]))),
+    }
+    pq.write_table(pa.table(columns), path)
+    (item,) = open_input(path)
+    assert item.capture
+    assert item.capture.body == html[0].as_py()
+    assert item.capture.fetched // 1000 == 1_700_000_000_123
+    assert Cleaning([str(path)], str(kept)).run().stats["dedup/new"] == 1
+    assert json.loads(kept.read_text())["year"].startswith("29349-")
+
+
+def test_parquet_that_has_no_pages_is_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"price": [1]}), tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="has no column html or text, but price"):
+        open_input(tmp_path / "x.parquet")
+    pq.write_table(pa.table({"\x1b[2J" * 1_000: [1]}), tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="has no column html or text, but") as told:
+        open_input(tmp_path / "x.parquet")
+    assert str(told.value).isprintable()
+    assert len(str(told.value)) < 600 + len(str(tmp_path))

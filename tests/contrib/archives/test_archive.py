@@ -1,8 +1,10 @@
 """Archives are cleaned: what is kept of them, in every format, and whatever happens meanwhile."""
 
 import gzip
+import io
 import json
 import subprocess
+import zipfile
 from base64 import b32encode
 from hashlib import sha1
 from pathlib import Path
@@ -57,6 +59,14 @@ def records(pages: dict[str, str] = PAGES) -> list[bytes]:
 def write(path: Path, octets: bytes) -> Path:
     path.write_bytes(octets)
     return path
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as packed:
+        for name, octets in files.items():
+            packed.writestr(name, octets)
+    return made.getvalue()
 
 
 def parquet(path: Path) -> Path:

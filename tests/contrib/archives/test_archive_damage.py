@@ -16,7 +16,7 @@ from dedup.contrib.archives.commands import Command
 from dedup.contrib.archives.lines import Lines
 from dedup.contrib.archives.streams import Member
 from dedup.contrib.archives.warc import Warc
-from tests.contrib.archives.test_archive import PAGES, record, records, rows, urls
+from tests.contrib.archives.test_archive import PAGES, record, records, rows, urls, zipped
 from tests.support.processes import scrapy
 
 RECORDS = records()[:6]
@@ -268,25 +268,52 @@ def test_the_command_says_each_kind_of_damage_in_a_line(tmp_path: Path) -> None:
     assert [json.loads(line)["url"][-1] for line in kept.read_text().splitlines()] == list("01234")
 
 
+UNKNOWN = (
+    "-o is '{}/%s', whose format is not known; allowed: a name that ends with .jsonl, .ndjson, .warc, .wacz, "
+)
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
         (["{}/none"], 2, "the input {}/none can't be read: there is no such file"),
         (["{}"], 2, "the input {} has an unknown format; allowed: a WARC file, "),
         (["{}/x.bin"], 2, "the input {}/x.bin has an unknown format; allowed: a WARC file, "),
+        (["{}/x.zip"], 2, "the input {}/x.zip can't be read: File is not a zip file"),
+        (["{}/y.zip"], 2, "the input {}/y.zip can't be read: it has no WARC file in its folder archive/, as WACZ has"),
         (["{}/x.jsonl", "-o", "{}/x.jsonl"], 2, "-o is '{}/x.jsonl', which exists; nothing is overwritten"),
         (["{}/x.jsonl", "-o", "{}/y.csv", "--duplicates", "{}/y.csv"], 2, "-o and --duplicates are both '{}/y.csv'; give "),
         (["{}/x.jsonl", "-o", "{}/y.csv", "--duplicates", "{}/./y.csv"], 2, "-o and --duplicates are both '{}/y.csv'; give "),
         (["{}/x.jsonl", "-o", "{}/no/x.jsonl"], 8, "{}/no/x.jsonl.part can't be written: No such file"),
+        (["{}/x.jsonl", "-o", "{}/y"], 2, UNKNOWN % "y"),
+        (["{}/x.jsonl", "-o", "{}/y.csv.gz"], 2, UNKNOWN % "y.csv.gz"),
+        (["{}/x.jsonl", "-o", "{}/y.jsonl", "--cdxj", "i"], 2, "--cdxj is 'i', an index of the WARC file that is written, but "),
         (["{}/x.jsonl", "--index", "memory:"], 2, "--index is 'memory:', which ends with its crawl"),
         (["{}/x.jsonl", "--index", "redis://127.0.0.1:1/0"], 3, "the index redis://127.0.0.1:1/0 "),
+        (["{}/x.jsonl", "--against", "memory:"], 2, "--against is 'memory:', which ends with its crawl"),
+        (["{}/x.jsonl", "--against", "file:{}/index"], 2, "--against is file:{}/index, where no index is; "),
+        (["{}/x.jsonl", "--against", "{}/none"], 2, "the input {}/none can't be read: there is no such file"),
+        (["{}/x.jsonl", "-o", "{}/o.jsonl", "--keep", "longst"], 2, "--keep is 'longst', and no row has a number or a time in "),
+        (["{}/t.jsonl", "-o", "{}/o.jsonl", "--keep", "newest"], 2, "--keep is 'newest', and of no page it is known when it was fetched"),
+        (["{}/t.jsonl", "-o", "{}/o.jsonl", "--id", "nmae"], 2, "--id is 'nmae', and no row without a url has anything in a field"),
+        (["{}/t.jsonl", "-o", "{}/o.jsonl", "--text", "txt"], 2, "no page is in 1 record (1 no_page): a row needs html or text, or "),
+        (["{}/x.warc", "-o", "{}/o.jsonl"], 2, "no page is in 2 records (1 kind, 1 type): a row needs html or text, or "),
     ],
 )  # fmt: skip
 def test_what_can_t_be_done_is_said_in_a_line(
     arguments: list[str], status: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "x.bin").write_bytes(b"\x00\x01")
-    (tmp_path / "x.jsonl").write_bytes(rows())
+    files = {
+        "x.bin": b"\x00\x01",
+        "x.zip": zipped({"readme": b""})[:30],
+        "y.zip": zipped({"readme": b"nothing"}),
+        "x.jsonl": rows(),
+        "t.jsonl": b'{"text": "one"}\n',
+        "x.warc": record("http://a/", "GET / HTTP/1.1\r\n\r\n", "request")
+        + record("http://a/", b"\x89PNG", "resource", Content_Type="image/png"),
+    }
+    for name, octets in files.items():
+        (tmp_path / name).write_bytes(octets)
     command = Command()
     command.settings = Settings()
     parser = ArgumentParser()
@@ -297,4 +324,4 @@ def test_what_can_t_be_done_is_said_in_a_line(
     assert (command.exitcode, printed.out) == (status, "")
     assert printed.err.startswith("dedup: " + said.format(tmp_path))
     assert printed.err.count("\n") == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.bin", "x.jsonl"]  # nothing is left behind
+    assert {path.name for path in tmp_path.iterdir()} == {*files}  # nothing is left behind

@@ -14,7 +14,7 @@ import pytest
 
 from dedup import SettingsError
 from dedup.contrib.archives import Cleaning, open_input, tables
-from tests.contrib.archives.test_archive import FORMATS, KEPT, PAGES, record, rows, write
+from tests.contrib.archives.test_archive import FORMATS, KEPT, PAGES, write
 from tests.support.crawls import words
 from tests.support.processes import scrapy
 
@@ -100,18 +100,6 @@ def test_lines_become_a_table_whatever_they_hold(kept: str, tmp_path: Path) -> N
     assert (table[1]["lone"], table[1]['a,"\n']) == ("?", "b,\n")
 
 
-@pytest.mark.parametrize("name", ["y", "y.txt", "y.json", "y.parquet.gz", "y.csv.gz", "y.jsonl.bz2"])
-def test_an_output_of_an_unknown_format_is_refused(name: str, tmp_path: Path) -> None:
-    source = write(tmp_path / "x.jsonl", rows())
-    done = scrapy("dedup", source, "-o", tmp_path / name)
-    assert done.returncode == 2
-    assert done.stderr == (
-        f"dedup: -o is '{tmp_path / name}', whose format is not known; allowed: a name that ends with .jsonl, .ndjson, .warc, "
-        ".wacz, .parquet, .csv (.gz may follow the first three), or -\n"
-    )
-    assert [*tmp_path.iterdir()] == [source]
-
-
 def test_the_field_of_the_text_may_be_named(tmp_path: Path) -> None:
     objects = [{"body": text, "html": "<p>menu", "n": n} for n, text in enumerate(TEXTS)]
     source = json_lines(tmp_path / "x.jsonl", objects)
@@ -125,25 +113,12 @@ def test_the_field_of_the_text_may_be_named(tmp_path: Path) -> None:
         Cleaning([str(tmp_path / "x.parquet")], text="content").run()
 
 
-def test_an_input_without_a_page_is_a_failure(tmp_path: Path) -> None:
-    lines = json_lines(tmp_path / "x.jsonl", [{"body": text} for text in TEXTS])
-    images = record("http://a/", b"\x89PNG", "resource", Content_Type="image/png")
-    warc = write(tmp_path / "x.warc", images + record("http://a/", "GET / HTTP/1.1\r\n\r\n", "request"))
-    for source, counts in ((lines, "3 records (3 no_page)"), (warc, "2 records (1 kind, 1 type)")):
-        done = scrapy("dedup", source, "-o", tmp_path / "kept.jsonl")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == (
-            f"dedup: no page is in {counts}: a row needs html or text, or the field of --text; an answer needs the status 200 "
-            "and a type of DEDUP_TYPES\n"
-        )
+def test_an_empty_input_is_no_failure(tmp_path: Path) -> None:
     empty = write(tmp_path / "empty.jsonl", b"")
-    assert scrapy("dedup", empty, "-o", tmp_path / "kept.jsonl").returncode == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "empty.jsonl",
-        "kept.jsonl",
-        "x.jsonl",
-        "x.warc",
-    ]
+    for keep in ("first", "newest", "score"):
+        kept = tmp_path / f"{keep}.jsonl"
+        assert "dedup/pages" not in Cleaning([str(empty)], str(kept), keep=keep).run().stats
+        assert kept.read_bytes() == b""
 
 
 # --- Parquet that is damaged or odd

@@ -1,8 +1,6 @@
 """Archives of other formats, and what is damaged in one."""
 
 import gzip
-import io
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import pytest
 
 from dedup import SettingsError
 from dedup.contrib.archives import Cleaning
-from tests.contrib.archives.test_archive import record, urls
+from tests.contrib.archives.test_archive import record, urls, zipped
 from tests.support.crawls import words
 
 zstd = pytest.importorskip(
@@ -34,14 +32,6 @@ def arc() -> bytes:
     return "".join(
         f"{url} 0.0.0.0 {DATE} text/html {len(body)}\n{body}\n" for url, body in bodies.items()
     ).encode()
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as packed:
-        for name, octets in files.items():
-            packed.writestr(name, octets)
-    return made.getvalue()
 
 
 def with_dictionary(warc: bytes) -> bytes:
@@ -112,16 +102,6 @@ def test_a_wrong_length_in_arc_costs_its_own_record(length: int, at: int, tmp_pa
     assert len(urls(kept)) + len(log.read_text().splitlines()) == 3
 
 
-def test_a_zip_file_without_an_archive_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "x.zip"
-    path.write_bytes(zipped({"readme": b"nothing"}))
-    with pytest.raises(SettingsError, match="it has no WARC file in its folder archive/, as WACZ has"):
-        Cleaning([str(path)]).run()
-    path.write_bytes(path.read_bytes()[:30])
-    with pytest.raises(SettingsError, match="can't be read: File is not a zip file"):
-        Cleaning([str(path)]).run()
-
-
 def test_what_cant_be_made_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.warc"
     path.write_bytes(b"".join(records()))
@@ -131,11 +111,6 @@ def test_what_cant_be_made_is_told_at_once(tmp_path: Path, monkeypatch: pytest.M
             Cleaning([str(path)], **options).run()
     with pytest.raises(SettingsError, match=r"Parquet needs pyarrow: pip install 'shingleback\[parquet\]'"):
         Cleaning([str(path)], str(tmp_path / "kept.parquet")).run()
-    with pytest.raises(
-        SettingsError,
-        match="--cdxj is 'i', an index of the WARC file that is written, but -o names no WARC file",
-    ):
-        Cleaning([str(path)], str(tmp_path / "kept.jsonl"), cdxj="i").run()
 
 
 def test_what_is_damaged_is_set_aside_as_it_is(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Pages that have no say in each other's verdicts are judged apart, on all cores, with the verdicts of one process."""
 
-import gc
 import json
 import random
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from benchmarks import volume
 from dedup.contrib.archives import Cleaning, parts
 from dedup.contrib.archives.journal import Journal
-from dedup.contrib.archives.recalling import RecallingIndex
 from tests.contrib.archives.test_archive import write
 from tests.support.crawls import words
 from tests.support.pages.shops import COPIES, Shop
@@ -117,22 +115,3 @@ def test_what_was_judged_before_a_run_was_killed_is_not_judged_again(
     assert len(first) == 3
     assert judged
     assert not first & {*judged}
-
-
-def test_a_process_holds_the_index_of_one_part_at_a_time(
-    pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Python would leave them in memory for long: a hundred thousand short texts took 430 MB."""
-    monkeypatch.setattr(parts, "SIZE", 12)
-    held: list[int] = []
-    judge_all = parts.judge_all
-
-    def counting(*arguments: Any) -> Any:
-        held.append(sum(isinstance(each, RecallingIndex) for each in gc.get_objects()))
-        return judge_all(*arguments)
-
-    monkeypatch.setattr(parts, "judge_all", counting)
-    gc.collect()  # those of other tests
-    cleaned(tmp_path / "apart", pages)
-    assert len(held) > 5
-    assert {*held} == {1}

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from dedup import SettingsError
 from dedup.contrib.archives import Cleaning, open_input
 from tests.contrib.archives.test_archive import parquet, record, write
 from tests.support.crawls import words
@@ -95,29 +94,6 @@ def test_of_those_alike_the_one_that_is_asked_for_is_kept(keep: str, kept: list[
     assert sorted(row["id"] for row in cleaned(tmp_path, path, keep=keep)[0]) == sorted(kept)
 
 
-def test_the_newest_is_not_kept_where_nobody_knows_which_it_is(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", [{"text": story(1)}, {"text": story(1)}])
-    with pytest.raises(
-        SettingsError, match="--keep is 'newest', and of no page it is known when it was fetched"
-    ):
-        Cleaning([str(path)], str(tmp_path / "kept.jsonl"), keep="newest").run()
-    empty = lines(tmp_path / "empty.jsonl", [])
-    for keep in ("newest", "score"):
-        assert "dedup/pages" not in Cleaning([str(empty)], keep=keep).run().stats
-
-
-def test_a_field_that_no_row_has_is_told_and_leaves_nothing(tmp_path: Path) -> None:
-    path, output = lines(tmp_path / "a.jsonl", WITH_IDS), tmp_path / "o.jsonl"
-    for option, why in {
-        "--keep": "no row has a number or a time in a field of that name; allowed: first",
-        "--id": "no row without a url has anything in a field of that name; allowed: the name of a field that names rows",
-    }.items():
-        done = scrapy("dedup", path, "-o", output, option, "longst")
-        assert done.returncode == 2
-        assert f"{option} is 'longst', and {why}" in done.stderr
-        assert not [*tmp_path.glob("o.jsonl*")]
-
-
 def test_an_archive_is_cleaned_of_what_is_in_another_alone(tmp_path: Path) -> None:
     first, second = lines(tmp_path / "a.jsonl", WITHOUT), lines(tmp_path / "b.jsonl", WITH_IDS + OTHER_IDS)
     kept, dropped = cleaned(tmp_path, first, against=str(second))
@@ -155,16 +131,3 @@ def test_archives_of_any_format_are_cleaned_of_each_other(tmp_path: Path) -> Non
         ("revisit", "http://example.org/0"),
         ("response", None),
     ]
-
-
-def test_what_cant_be_cleaned_against_is_told(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", WITHOUT)
-    with pytest.raises(SettingsError, match="nowhere"):
-        Cleaning([str(path)], against=str(tmp_path / "nowhere")).run()
-    assert scrapy("dedup", path, "--against", "memory:").returncode == 2
-    nowhere = tmp_path / "index"
-    told = scrapy("dedup", path, "--against", f"file:{nowhere}")
-    assert told.returncode == 2
-    assert told.stderr.startswith(f"dedup: --against is file:{nowhere}, where no index is; ")
-    assert not nowhere.exists()
-    assert scrapy("dedup", path, "--against", path, "--index", f"file:{path}").returncode == 2

@@ -1,7 +1,7 @@
 """The add-on in a stranger's project, on whichever Scrapy is installed: the oldest that is allowed, and the newest."""
 
 from tests.support.crawls import TWINS, page
-from tests.support.projects import Project, documented
+from tests.support.projects import Project
 from tests.support.redis import Server
 
 KEPT = ["/", "/a", "/behind-a"]
@@ -90,28 +90,6 @@ def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(project: Proje
     assert done.stats["dedup/fetched_again"] == 1
 
 
-def test_an_index_that_is_lost_ends_the_crawl_if_it_is_told_to(project: Project) -> None:
-    project.site.pages = TWINS
-    project.write(
-        "broken",
-        """
-        from dedup import IndexUnavailableError
-        from dedup.index.local.index import LocalIndex
-
-        async def claim(self, entry, page):
-            raise IndexUnavailableError("it is away")
-
-        class Breaks:
-            def __init__(self):
-                LocalIndex._claim = claim
-        """,
-    )
-    done = project.crawl(
-        DEDUP_ON_INDEX_FAILURE="stop", EXTENSIONS=project.settings["EXTENSIONS"] | {"theirs.broken.Breaks": 1}
-    )
-    assert (done.status, done.stats["finish_reason"]) == (3, "dedup_index_unavailable")
-
-
 def test_scrapys_other_commands_work_in_the_project(project: Project) -> None:
     project.site.pages = TWINS
     assert project.crawl().status == 0
@@ -122,22 +100,3 @@ def test_scrapys_other_commands_work_in_the_project(project: Project) -> None:
     assert "pages 3: 3 done" in " ".join(project.scrapy("index", "info").output.split())
     assert project.scrapy("index", "check").status == 0
     assert project.scrapy("compare", f"{project.site.url}/a", f"{project.site.url}/b").status in {0, 2}
-
-
-def test_a_report_fetches_pages_again(project: Project) -> None:
-    project.site.pages = TWINS
-    project.crawl()
-    done = project.scrapy("duplicates", "--html", "report.html", "--fetch")
-    assert (done.status, done.mishaps) == (0, [])
-    assert project.site.requests[-2:] in (["/a", "/b"], ["/b", "/a"])
-
-
-def test_robots_txt_is_obeyed_at_first_contact_by_a_project_that_asks_for_it(project: Project) -> None:
-    links = [f"/private/{number}" for number in range(4)]
-    robots = 200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private/\n"
-    elsewhere = project.site.url.replace("127.0.0.1", "localhost")
-    project.site.pages = {"/": page("home", *(elsewhere + link for link in links)), "/robots.txt": robots}
-    project.obey(documented("robots.txt at first contact", "# settings.py"))
-    done = project.crawl(ROBOTSTXT_OBEY=True, CONCURRENT_REQUESTS=16)
-    assert (done.status, done.mishaps, done.stats["robotstxt/forbidden"]) == (0, [], 4)
-    assert project.site.requests == ["/robots.txt", "/", "/robots.txt"]

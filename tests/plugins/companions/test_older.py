@@ -52,16 +52,6 @@ def test_deltafetch_fetches_no_page_again_that_gave_an_item(project: Project) ->
         assert (project.paths(done), done.mishaps) == (wanted, [])
 
 
-def test_an_incremental_crawl_may_stand_beside_deltafetch(project: Project) -> None:
-    project.site.pages = dict(PAGES)
-    project.write("spiders", SPIDER)
-    project.settings |= DELTAFETCH | {"DEDUP_INCREMENTAL": True}
-    for wanted in (["/a", "/c"], ["/b"], []):
-        assert project.paths(project.crawl()) == wanted
-    project.site.pages |= {"/": page("home", "/a", "/b", "/c", "/d"), "/d": page("new")}
-    assert project.paths(project.crawl()) == ["/d"]
-
-
 def test_splash_does_not_mind(project: Project) -> None:
     project.site.pages = PAGES
     project.write("spiders", SPIDER)

@@ -1,6 +1,5 @@
 """scrapy-redis: its spider, scheduler and duplicates filter on a redis-server, which has the index as well."""
 
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -159,33 +158,6 @@ def test_workers_with_one_queue_keep_one_delay_for_each_host(server: Server, tmp
     assert all(each.stats()["downloader/response_count"] > 3 for each in workers)
     for gaps in site.gaps().values():
         assert sum(gaps) > len(gaps) * delay - 0.1
-
-
-def test_a_content_that_a_killed_worker_lost_is_kept_from_its_copy(server: Server, tmp_path: Path) -> None:
-    """scrapy-redis gives each request once, and those that a killed worker had never again."""
-    with serve(Hosts(2, contents=60)) as site:
-        site.most = {0: 8, 1: 1}
-        settings = {
-            "DOWNLOAD_DELAY": 0.001,
-            "LOG_LEVEL": "DEBUG",
-            "starts": [site.url(content, copy) for copy in (0, 1) for content in range(60)],
-        }
-        killed, other = Worker(site, tmp_path, server, **settings), Worker(site, tmp_path, server, **settings)
-        wait_until(lambda: Counter(asked.by for asked in site.asked) == {"0": 8, "1": 1})
-        wait_until(lambda: all("Crawled (200)" in each.log.read_text() for each in (killed, other)))
-        killed.process.kill()
-        killed.process.wait()
-        site.most.clear()
-        runs = "shingleback:{shingleback/site}:runs"
-        for run in server.client.zrange(runs, 0, -1):  # a minute later
-            server.client.zadd(runs, {run: 1})
-        assert other.ended() == 0
-
-    def contents(pattern: str, *workers: Worker) -> set[int]:
-        logs = "".join(worker.log.read_text() for worker in workers)
-        return set(map(int, re.findall(rf"{pattern} \S+/(\d+)(?:/copy)?>", logs)))
-
-    assert contents(r"Crawled \(200\) <GET", other) <= contents("Scraped from <200", killed, other)
 
 
 @pytest.mark.parametrize(

@@ -101,9 +101,7 @@ class Journal:
         rows = [
             (
                 place.position,
-                -math.inf
-                if place.input < 0
-                else page.turn(tokens, keep, canonical_of(packed) if keep == "canonical" else ""),
+                -math.inf if place.input < 0 else page.turn(tokens, keep, canonical_of(packed)),
                 page.fetched,
                 storable(page.url),
                 place.input,
@@ -186,10 +184,8 @@ class Journal:
 
     def logged(self) -> Iterator[Record]:
         """Yields the records of the drop log, in the order in which their pages were judged."""
-        for (record,) in self._file.execute(
-            f"SELECT record FROM logged JOIN pages USING (position) {_TURNS}"
-        ):
-            yield json.loads(record)
+        query = f"SELECT record FROM logged JOIN pages USING (position) {_TURNS}"
+        return (json.loads(record) for (record,) in self._file.execute(query))
 
     def explained(self) -> Iterator[tuple[str, str, Record, str | None, str | None]]:
         """Yields for each record of the drop log: its page's record_id and name, itself, and for which page that was dropped."""

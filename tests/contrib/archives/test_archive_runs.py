@@ -177,15 +177,6 @@ def test_the_verdicts_on_one_host_outlive_a_kill(
     assert first == second
 
 
-def test_any_number_of_workers_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = source(tmp_path / "pages.warc")
-    cleaning(tmp_path / "one", path).run()
-    monkeypatch.setattr(reading, "SMALL", 0)
-    monkeypatch.setattr(reading, "BATCH", 4)
-    cleaning(tmp_path / "some", path, workers=3).run()
-    assert outcome(tmp_path / "some") == outcome(tmp_path / "one")
-
-
 def test_the_order_of_the_inputs_does_not_matter(tmp_path: Path) -> None:
     pages = list(MANY)
     kept = []

@@ -90,28 +90,3 @@ def test_hosts_most_of_which_hang_together_are_judged_once(
     monkeypatch.setattr(parts, "judge_part", lambda *task: (judged.append(task[5]), judge_part(*task)))
     cleaned(tmp_path, path)
     assert judged == [len(rows)]
-
-
-def test_what_was_judged_before_a_run_was_killed_is_not_judged_again(
-    pages: Path, together: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parts, "SIZE", 12)
-    judged: list[int] = []
-    judge_part = parts.judge_part
-
-    def dying(*task: Any) -> None:
-        if len(judged) == 3:
-            raise KeyboardInterrupt
-        judged.append(task[4])
-        judge_part(*task)
-
-    monkeypatch.setattr(parts, "judge_part", dying)
-    with pytest.raises(KeyboardInterrupt):
-        cleaned(tmp_path / "apart", pages)
-    first, judged[:] = set(judged), []
-    monkeypatch.setattr(parts, "_clashing", lambda asked: {})  # which would judge some once more
-    monkeypatch.setattr(parts, "judge_part", lambda *task: (judged.append(task[4]), judge_part(*task)))
-    cleaned(tmp_path / "apart", pages)
-    assert len(first) == 3
-    assert judged
-    assert not first & {*judged}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dedup.contrib.archives import Cleaning, open_input
-from tests.contrib.archives.test_archive import parquet, record, write
+from tests.contrib.archives.test_archive import write
 from tests.support.crawls import words
 from tests.support.processes import scrapy
 
@@ -113,21 +113,3 @@ def test_an_archive_is_cleaned_of_what_is_in_another_alone(tmp_path: Path) -> No
         assert found[1].block == story(4).encode()
         (tmp_path / "kept.warc").unlink()
     assert "3 pages known before, 1 filed" in scrapy("dedup", first, "--index", index).stdout
-
-
-def test_archives_of_any_format_are_cleaned_of_each_other(tmp_path: Path) -> None:
-    theirs = parquet(tmp_path / "theirs.parquet")
-    rows = [
-        row["html"]
-        for row in (
-            json.loads(item.raw) if isinstance(item.raw, bytes) else item.raw for item in open_input(theirs)
-        )
-    ]
-    own = [record("http://mirror.example/0", rows[0]), record("http://mirror.example/new", f"<p>{words(77)}")]
-    path = write(tmp_path / "own.warc", b"".join(own))
-    Cleaning([str(path)], str(tmp_path / "kept.warc"), against=str(theirs)).run()
-    kept = [item.raw.fields for item in open_input(tmp_path / "kept.warc")]
-    assert [(one["warc-type"], one.get("warc-refers-to-target-uri")) for one in kept] == [
-        ("revisit", "http://example.org/0"),
-        ("response", None),
-    ]

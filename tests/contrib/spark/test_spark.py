@@ -187,39 +187,14 @@ def test_a_mistake_is_told_in_one_line(spark: Any) -> None:
     mistakes: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
         ([1], {"text": "body"}, TypeError, "pages is a list; allowed: a DataFrame of PySpark"),
         (table, {"url": "url"}, TypeError, "of html, text and tokens, none are given; give one"),
-        (
-            table,
-            {"text": "body"},
-            TypeError,
-            "neither id nor url is given; give a column that tells each row",
-        ),
-        (
-            table,
-            {"text": "bodi", "id": "n"},
-            ValueError,
-            "text names the column 'bodi', which the table has not; is body",
-        ),
+        (table, {"text": "body"}, TypeError, "neither id nor url is given; give a column that tells each"),
+        (table, {"text": "bodi", "id": "n"}, ValueError, "text names the column 'bodi', which the table has not; is body"),
         (table, {"text": "n", "url": "url"}, TypeError, "text names the column 'n' of int; allowed: strings"),
         (table, {"text": 7, "url": "url"}, TypeError, "text is 7; allowed: the name of a column"),
-        (
-            table,
-            {"text": "body", "url": "url", "order": ["m"]},
-            ValueError,
-            "order names the column 'm', which",
-        ),
-        (
-            table,
-            {"text": "body", "url": "url", "max_distence": 3},
-            TypeError,
-            "there is no setting max_distence; is",
-        ),
-        (
-            table,
-            {"text": "body", "url": "url", "max_distance": 9},
-            SettingsError,
-            "max_distance is 9; allowed: a whole",
-        ),
-    ]
+        (table, {"text": "body", "url": "url", "order": ["m"]}, ValueError, "order names the column 'm', which"),
+        (table, {"text": "body", "url": "url", "max_distence": 3}, TypeError, "there is no setting max_distence; is"),
+        (table, {"text": "body", "url": "url", "max_distance": 9}, SettingsError, "max_distance is 9; allowed: a whole"),
+    ]  # fmt: skip
     for pages, given, kind, says in mistakes:
         with pytest.raises(kind) as caught:
             fingerprints(pages, **given)

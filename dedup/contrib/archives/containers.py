@@ -128,9 +128,8 @@ def _from_arc(path: Path, target: BinaryIO) -> None:
                     or not _is_whole(member, int(fields[-1]))
                 ):
                     target.write(line)
-                    while (line := member.line(MAX_LINE)) and not _ARC.fullmatch(line):
-                        target.write(line)
-                    member.back(line)
+                    while (line := member.next_line(MAX_LINE)) and not _ARC.fullmatch(line):
+                        target.write(member.take(len(line)))
                     continue
                 if url.startswith("filedesc:"):
                     after = 9 if member.take(int(fields[-1])).startswith(b"2") else 4

@@ -7,7 +7,7 @@ from tests.support.redis import Server
 KEPT = ["/", "/a", "/behind-a"]
 
 
-def test_a_near_duplicate_is_dropped_and_the_second_crawl_knows_the_first(project: Project) -> None:
+def test_two_crawls(project: Project) -> None:
     project.site.pages = TWINS
     done = project.crawl()
     assert (done.status, done.mishaps) == (0, [])
@@ -21,7 +21,7 @@ def test_a_near_duplicate_is_dropped_and_the_second_crawl_knows_the_first(projec
     ]
 
 
-def test_a_worker_crawls_what_is_handed_to_its_shard(project: Project, server: Server) -> None:
+def test_shard(project: Project, server: Server) -> None:
     project.site.pages = TWINS
     for enabled, paths in ((True, KEPT), (False, ["/", "/a", "/b", "/behind-a", "/behind-b"])):
         done = project.crawl(DEDUP_SHARD="1/1", DEDUP_INDEX=server.address, DEDUP_ENABLED=enabled)
@@ -30,13 +30,13 @@ def test_a_worker_crawls_what_is_handed_to_its_shard(project: Project, server: S
         assert not server.client.keys("shingleback:shards:*")
 
 
-def test_without_the_filter_every_page_is_parsed(project: Project) -> None:
+def test_without_filter(project: Project) -> None:
     project.site.pages = TWINS
     assert len(project.crawl(DEDUP_ENABLED=False).items) == 5
     assert len(project.crawl(DEDUP_ACTION="mark").items) == 5
 
 
-def test_a_refused_crawl_fetches_nothing_and_has_its_status(project: Project) -> None:
+def test_refused_crawl(project: Project) -> None:
     project.site.pages = TWINS
     done = project.crawl(DEDUP_MAX_DISTANCE=12)
     assert (done.status, done.stats["finish_reason"]) == (2, "dedup_settings")
@@ -47,21 +47,21 @@ def test_a_refused_crawl_fetches_nothing_and_has_its_status(project: Project) ->
     assert project.site.requests == []
 
 
-def test_another_reactor_is_refused(project: Project) -> None:
+def test_other_reactor(project: Project) -> None:
     project.site.pages = TWINS
     done = project.crawl(TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor")
     assert (done.status, project.site.requests) == (2, [])
     assert "AsyncioSelectorReactor" in "".join(done.mishaps)
 
 
-def test_the_audit_fetches_kept_pages_past_the_spider(project: Project) -> None:
+def test_audit(project: Project) -> None:
     project.site.pages = TWINS
     done = project.crawl(DEDUP_AUDIT=1.0)
     assert (done.stats["dedup/audit/checked"], done.mishaps) == (1, [])
     assert project.paths(done) == KEPT
 
 
-def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(project: Project) -> None:
+def test_failed_keeper(project: Project) -> None:
     project.site.pages = {"/": page("home", "/a"), "/a": page("story", "/b"), "/b": page("story", more="b")}
     project.write(
         "spiders",
@@ -90,7 +90,7 @@ def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(project: Proje
     assert done.stats["dedup/fetched_again"] == 1
 
 
-def test_scrapys_other_commands_work_in_the_project(project: Project) -> None:
+def test_commands(project: Project) -> None:
     project.site.pages = TWINS
     assert project.crawl().status == 0
     assert "walker" in project.scrapy("list").output

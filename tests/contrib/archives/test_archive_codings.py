@@ -97,21 +97,21 @@ def archive(path: Path, messages: dict[str, bytes]) -> Path:
     return path
 
 
-def test_a_page_is_judged_however_it_was_sent(tmp_path: Path) -> None:
+def test_every_coding(tmp_path: Path) -> None:
     path = archive(tmp_path / "x.warc", SENT)
     bodies = [item.capture and item.capture.body for item in open_input(path)]
     assert [name for name, body in zip(SENT, bodies, strict=True) if body != PAGE] == []
     assert Cleaning([str(path)]).run().stats["dedup/dropped"] == len(SENT) - 1
 
 
-def test_of_a_page_that_is_not_read_nothing_is_judged(tmp_path: Path) -> None:
+def test_unread_pages_unjudged(tmp_path: Path) -> None:
     path = archive(tmp_path / "x.warc", UNREAD)
     with path.open("ab") as file:
         file.write(record("http://a/", PAGE, WARC_Segment_Number="1"))
     assert Cleaning([str(path)], types="all").run().stats["dedup/unjudged/partial"] == len(UNREAD) + 1
 
 
-def test_every_record_is_judged_passed_over_or_damaged(tmp_path: Path) -> None:
+def test_every_record_counts(tmp_path: Path) -> None:
     others = [
         record("http://a/", "GET / HTTP/1.1\r\n\r\n", "request"),
         record("http://a/", "200 OK", "revisit"),
@@ -151,19 +151,19 @@ def test_every_record_is_judged_passed_over_or_damaged(tmp_path: Path) -> None:
         ("euc-kr", "cp949", "똠방각하"),
     ],
 )
-def test_a_label_means_what_browsers_take_it_for(label: str, codec: str, text: str) -> None:
+def test_charset_labels(label: str, codec: str, text: str) -> None:
     other = '<meta charset="koi8-r">'
     page = parse(OK + f"Content-Type: text/html;charset={label}\r\n\r\n{other}".encode() + text.encode(codec))
     assert page is not None
     assert decode(page.body, charset_of(page.type)) == other + text
 
 
-def test_the_header_is_obeyed_and_not_the_page_even_where_it_is_wrong() -> None:
+def test_header_beats_page() -> None:
     page = '<meta charset="utf-8"><p>Größe'.encode()
     assert decode(page, "iso-8859-1").endswith("GrÃ¶ÃŸe")
 
 
-def test_lines_hold_what_was_unpacked_and_decoded(tmp_path: Path) -> None:
+def test_lines_are_unpacked_and_decoded(tmp_path: Path) -> None:
     text = f"<p>Größe {words(2)}"
     latin = OK + b"Content-Type: text/html; charset=latin-1\r\n\r\n" + text.encode("latin-1")
     Cleaning(

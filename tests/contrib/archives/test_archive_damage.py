@@ -72,7 +72,7 @@ def found(path: Path) -> list[str | None]:
 
 @pytest.mark.parametrize("name", WARCS)
 @pytest.mark.parametrize("pack", [False, True])
-def test_damage_costs_its_own_record(name: str, pack: bool, tmp_path: Path) -> None:
+def test_damaged_records(name: str, pack: bool, tmp_path: Path) -> None:
     parts, wanted, why = WARCS[name]
     octets = b"".join(parts)
     path = tmp_path / "x.warc"
@@ -85,7 +85,7 @@ def test_damage_costs_its_own_record(name: str, pack: bool, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("size", [50, 700, 5000])
 @pytest.mark.parametrize("name", ["x.warc.gz", "x.jsonl.gz"])
-def test_a_file_that_is_packed_in_blocks_of_one_size_is_whole(name: str, size: int, tmp_path: Path) -> None:
+def test_gzip_blocks_of_one_size(name: str, size: int, tmp_path: Path) -> None:
     """As by bgzip: records and lines go on from one member of gzip to the next."""
     octets = rows() if "jsonl" in name else b"".join(RECORDS)
     parts = packed([octets[at : at + size] for at in range(0, len(octets), size)])
@@ -105,7 +105,7 @@ def test_a_file_that_is_packed_in_blocks_of_one_size_is_whole(name: str, size: i
 
 
 @pytest.mark.parametrize("length", [1 << 40, MAX_BODY + 1, 99_999_999])
-def test_wrong_lengths_in_one_member_cost_their_own_records(length: int, tmp_path: Path) -> None:
+def test_wrong_lengths_in_one_member(length: int, tmp_path: Path) -> None:
     """Longer ones than are held: they are passed over, and gone back over."""
     wrong = record("http://example.org/x", "<p>", Content_Length=str(length))
     long = record("http://example.org/y", b"<p>" + bytes(MAX_BODY))
@@ -116,9 +116,7 @@ def test_wrong_lengths_in_one_member_cost_their_own_records(length: int, tmp_pat
     assert [item.why for item in Warc(path) if item.why] == ["length", "length", "large", "length"]
 
 
-def test_wrong_lengths_cost_no_more_than_reading_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cost_of_wrong_lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warc, "MAX_BODY", 10_000)
     monkeypatch.setattr(streams, "TWICE", 1 << 16)
     unpacked = 0
@@ -180,7 +178,7 @@ LINES: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_a_line_that_is_no_page_costs_itself(name: str, tmp_path: Path) -> None:
+def test_damaged_lines(name: str, tmp_path: Path) -> None:
     line, why = LINES[name]
     path = tmp_path / "pages.jsonl"
     first, *rest = rows().splitlines(keepends=True)
@@ -200,7 +198,7 @@ def test_a_line_that_is_no_page_costs_itself(name: str, tmp_path: Path) -> None:
     ],
     ids=lambda more: f"{next(iter(more))} {next(iter(more.values()))!a:.20}",
 )
-def test_what_python_writes_as_json_is_read(more: dict[str, object], tmp_path: Path) -> None:
+def test_json_of_python(more: dict[str, object], tmp_path: Path) -> None:
     path, kept = tmp_path / "pages.jsonl", tmp_path / "kept.jsonl"
     line = json.dumps({"url": "http://example.org/x", "html": SOME} | more) + "\n"
     path.write_text(line, "ascii")
@@ -209,13 +207,13 @@ def test_what_python_writes_as_json_is_read(more: dict[str, object], tmp_path: P
     assert kept.read_text("ascii") == line
 
 
-def test_a_byte_order_mark_is_none_of_a_page(tmp_path: Path) -> None:
+def test_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "pages.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + rows())
     assert urls(path) == list(PAGES)
 
 
-def test_of_json_lines_that_were_cut_off_the_whole_ones_are_read(tmp_path: Path) -> None:
+def test_lines_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "pages.jsonl.gz"
     path.write_bytes(gzip.compress(rows(), 0)[:-3000])
     items = list(Lines(path))
@@ -224,7 +222,7 @@ def test_of_json_lines_that_were_cut_off_the_whole_ones_are_read(tmp_path: Path)
 
 
 @pytest.mark.parametrize("make", [lambda body: body, gzip.compress], ids=["as it is", "packed"])
-def test_what_is_too_long_is_not_held_and_written_all_the_same(
+def test_long_records_are_copied(
     make: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(warc, "MAX_BODY", 10_000)
@@ -241,7 +239,7 @@ def test_what_is_too_long_is_not_held_and_written_all_the_same(
         assert file.read() == b"".join(bad(long))
 
 
-def test_a_record_of_ten_gigabytes_is_passed_over(tmp_path: Path) -> None:
+def test_record_of_ten_gigabytes(tmp_path: Path) -> None:
     path, size = tmp_path / "x.warc", 10 << 30
     with path.open("wb") as file:
         head = record("http://example.org/2", b"", Content_Length=str(size)).partition(b"\r\n\r\n")[0]
@@ -253,7 +251,7 @@ def test_a_record_of_ten_gigabytes_is_passed_over(tmp_path: Path) -> None:
     assert (result.others, result.unwritten) == ({"large": (1, str(path))}, {"large": 1})
 
 
-def test_the_command_says_each_kind_of_damage_in_a_line(tmp_path: Path) -> None:
+def test_command_reports_damage(tmp_path: Path) -> None:
     path = tmp_path / "x.warc.gz"
     path.write_bytes(b"".join([*PARTS[:2], *packed([record("", "<p>")] * 2), *PARTS[2:]])[:-20])
     kept = tmp_path / "kept.jsonl"
@@ -300,7 +298,7 @@ UNKNOWN = (
         (["{}/x.warc", "-o", "{}/o.jsonl"], 2, "no page is in 2 records (1 kind, 1 type): a row needs html or text, or "),
     ],
 )  # fmt: skip
-def test_what_can_t_be_done_is_said_in_a_line(
+def test_mistakes_in_one_line(
     arguments: list[str], status: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = {

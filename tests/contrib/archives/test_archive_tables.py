@@ -38,7 +38,7 @@ def json_lines(path: Path, objects: list[dict[str, Any]]) -> Path:
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("kept", ["kept.parquet", "kept.csv"])
-def test_of_every_format_a_table_is_made(name: str, kept: str, tmp_path: Path) -> None:
+def test_table_of_every_format(name: str, kept: str, tmp_path: Path) -> None:
     Cleaning([str(FORMATS[name](tmp_path / name))], str(tmp_path / kept)).run()
     if kept == "kept.csv":
         with (tmp_path / kept).open(newline="", encoding="utf-8") as file:
@@ -50,7 +50,7 @@ def test_of_every_format_a_table_is_made(name: str, kept: str, tmp_path: Path) -
         assert [row["url"] for row in found] == KEPT
 
 
-def test_parquet_keeps_its_types(tmp_path: Path) -> None:
+def test_parquet_types(tmp_path: Path) -> None:
     before = pa.table({"text": TEXTS, **OWN})
     pq.write_table(before, source := tmp_path / "x.parquet", row_group_size=2)
     done = scrapy("dedup", source, "-o", tmp_path / "y.parquet")
@@ -58,9 +58,7 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "y.parquet").equals(before.take([0, 2]))
 
 
-def test_files_of_parquet_with_other_columns_become_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parquet_of_other_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "ROWS", 2)
     pq.write_table(pa.table({"text": TEXTS, "n": pa.array([1, 2, 3], pa.int32())}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"n": [0.5], "text": [words(2)], "more": ["x"]}), tmp_path / "b.parquet")
@@ -74,7 +72,7 @@ def test_files_of_parquet_with_other_columns_become_one(
 
 
 @pytest.mark.parametrize("kept", ["kept.parquet", "kept.csv"])
-def test_lines_become_a_table_whatever_they_hold(kept: str, tmp_path: Path) -> None:
+def test_table_of_lines(kept: str, tmp_path: Path) -> None:
     objects = [
         {"text": words(0), "n": 1, "x": 1, "yes": True, "of": {"a": [1]}, "big": 1 << 70},
         {"text": words(1), "n": 0.5, "x": "one", "lone": "\ud800", 'a,"\n': "b,\n"},
@@ -100,7 +98,7 @@ def test_lines_become_a_table_whatever_they_hold(kept: str, tmp_path: Path) -> N
     assert (table[1]["lone"], table[1]['a,"\n']) == ("?", "b,\n")
 
 
-def test_the_field_of_the_text_may_be_named(tmp_path: Path) -> None:
+def test_text_field(tmp_path: Path) -> None:
     objects = [{"body": text, "html": "<p>menu", "n": n} for n, text in enumerate(TEXTS)]
     source = json_lines(tmp_path / "x.jsonl", objects)
     pq.write_table(pa.Table.from_pylist(objects), tmp_path / "x.parquet")
@@ -113,7 +111,7 @@ def test_the_field_of_the_text_may_be_named(tmp_path: Path) -> None:
         Cleaning([str(tmp_path / "x.parquet")], text="content").run()
 
 
-def test_an_empty_input_is_no_failure(tmp_path: Path) -> None:
+def test_empty_input(tmp_path: Path) -> None:
     empty = write(tmp_path / "empty.jsonl", b"")
     for keep in ("first", "newest", "score"):
         kept = tmp_path / f"{keep}.jsonl"
@@ -126,7 +124,7 @@ def test_an_empty_input_is_no_failure(tmp_path: Path) -> None:
 SOME = next(iter(PAGES.values()))
 
 
-def test_of_parquet_that_is_damaged_the_other_row_groups_are_read(tmp_path: Path) -> None:
+def test_parquet_damaged_row_group(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"url": list(PAGES), "html": list(PAGES.values())}), path, row_group_size=5)
     column = pq.ParquetFile(path).metadata.row_group(0).column(1)
@@ -139,7 +137,7 @@ def test_of_parquet_that_is_damaged_the_other_row_groups_are_read(tmp_path: Path
     assert [item.capture.url for item in items[1:] if item.capture] == list(PAGES)[5:]
 
 
-def test_of_parquet_whatever_byte_is_wrong_what_is_missing_is_told(tmp_path: Path) -> None:
+def test_parquet_any_byte_wrong(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     table = pa.table({"html": [f"<p>{n}" for n in range(6)]})
     pq.write_table(table, path, row_group_size=2, write_page_checksum=True, write_statistics=False)
@@ -156,7 +154,7 @@ def test_of_parquet_whatever_byte_is_wrong_what_is_missing_is_told(tmp_path: Pat
     assert not untold
 
 
-def test_of_parquet_long_values_are_held_one_at_a_time(tmp_path: Path) -> None:
+def test_parquet_long_values(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"html": pa.array(["<p>" * (1 << 20)] * 64)}), path)  # which is there once
     assert path.stat().st_size < 1 << 18
@@ -167,14 +165,14 @@ def test_of_parquet_long_values_are_held_one_at_a_time(tmp_path: Path) -> None:
     assert peak < 1 << 25
 
 
-def test_parquet_with_two_columns_of_a_name_is_refused(tmp_path: Path) -> None:
+def test_parquet_two_columns_of_a_name(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table([[SOME], ["<p>"]], names=["html", "html"]), path)
     with pytest.raises(SettingsError, match=r"can't be read: it has more than one column html$"):
         open_input(path)
 
 
-def test_values_of_parquet_that_python_has_not_are_written_as_text(tmp_path: Path) -> None:
+def test_parquet_odd_values(tmp_path: Path) -> None:
     path, kept = tmp_path / "x.parquet", tmp_path / "kept.jsonl"
     html = pa.array([SOME.encode() + b"<p>\xff"], pa.binary())
     columns = {
@@ -195,7 +193,7 @@ def test_values_of_parquet_that_python_has_not_are_written_as_text(tmp_path: Pat
     assert json.loads(kept.read_text())["year"].startswith("29349-")
 
 
-def test_parquet_that_has_no_pages_is_refused(tmp_path: Path) -> None:
+def test_parquet_without_pages(tmp_path: Path) -> None:
     pq.write_table(pa.table({"price": [1]}), tmp_path / "x.parquet")
     with pytest.raises(ValueError, match="has no column html or text, but price"):
         open_input(tmp_path / "x.parquet")

@@ -50,7 +50,7 @@ FORMATS: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_archives_of_other_formats_are_read(name: str, tmp_path: Path) -> None:
+def test_other_formats(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"in.{name}"
     path.write_bytes(FORMATS[name]())
     result = Cleaning([str(path)], str(tmp_path / "kept.warc.gz")).run()
@@ -61,7 +61,7 @@ def test_archives_of_other_formats_are_read(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.arc", "x.warc.zst"])
-def test_what_is_damaged_in_them_is_told_and_what_stands_before_it_is_read(name: str, tmp_path: Path) -> None:
+def test_other_formats_damaged(name: str, tmp_path: Path) -> None:
     path = tmp_path / "in"
     path.write_bytes(FORMATS[name]()[:-40])
     result = Cleaning([str(path)], str(tmp_path / "kept.warc.gz")).run()
@@ -69,7 +69,7 @@ def test_what_is_damaged_in_them_is_told_and_what_stands_before_it_is_read(name:
     assert result.stats["dedup/pages"] >= 3
 
 
-def test_of_wacz_all_archives_are_read_whatever_format_they_have(tmp_path: Path) -> None:
+def test_wacz_of_every_format(tmp_path: Path) -> None:
     one, two, three, _ = records()
     path = tmp_path / "x.wacz"
     inner = zipped({"archive/a.warc": one})
@@ -80,7 +80,7 @@ def test_of_wacz_all_archives_are_read_whatever_format_they_have(tmp_path: Path)
     assert sorted(urls(kept)) == [*PAGES][:3]
 
 
-def test_of_wacz_a_wrong_checksum_costs_what_is_damaged(tmp_path: Path) -> None:
+def test_wacz_wrong_checksum(tmp_path: Path) -> None:
     path = tmp_path / "x.wacz"
     octets = zipped({"archive/a.warc": b"".join(records()), "archive/b.warc": records()[3]})
     path.write_bytes(octets.replace(b"<title>", b"<Title>", 1))
@@ -91,7 +91,7 @@ def test_of_wacz_a_wrong_checksum_costs_what_is_damaged(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("length", [0, 90, 99_999])
 @pytest.mark.parametrize("at", [0, 1, 3])
-def test_a_wrong_length_in_arc_costs_its_own_record(length: int, at: int, tmp_path: Path) -> None:
+def test_arc_wrong_length(length: int, at: int, tmp_path: Path) -> None:
     path = tmp_path / "x.arc"
     url = [*PAGES][at]
     first = next(line for line in arc().splitlines() if line.startswith(url.encode()))
@@ -102,7 +102,7 @@ def test_a_wrong_length_in_arc_costs_its_own_record(length: int, at: int, tmp_pa
     assert len(urls(kept)) + len(log.read_text().splitlines()) == 3
 
 
-def test_what_cant_be_made_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.warc"
     path.write_bytes(b"".join(records()))
     monkeypatch.setattr("dedup.contrib.archives.containers.find_spec", lambda name: None)
@@ -113,7 +113,7 @@ def test_what_cant_be_made_is_told_at_once(tmp_path: Path, monkeypatch: pytest.M
         Cleaning([str(path)], str(tmp_path / "kept.parquet")).run()
 
 
-def test_what_is_damaged_is_set_aside_as_it_is(tmp_path: Path) -> None:
+def test_damage_is_set_aside(tmp_path: Path) -> None:
     whole = records()
     broken = whole[1].replace(b"Content-Length: ", b"Content-Length: 9")
     path, kept = tmp_path / "x.warc", tmp_path / "kept.warc"

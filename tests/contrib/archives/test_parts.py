@@ -64,7 +64,7 @@ def together(pages: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_the_verdicts_are_those_of_one_process(
+def test_verdicts_of_one_process(
     workers: int, pages: Path, together: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parts, "SIZE", 12)
@@ -77,9 +77,7 @@ def test_the_verdicts_are_those_of_one_process(
     assert not [*tmp_path.glob("apart/*.part")]
 
 
-def test_hosts_most_of_which_hang_together_are_judged_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hosts_that_hang_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 10,000 such pages, 9,973 were judged together, and again with the others, which shared a rare shingle with them."""
     monkeypatch.setattr(volume, "EACH", 40)
     rows = [json.dumps(row) for row in volume.pages(600, seed=1, largest=0)]

@@ -42,7 +42,7 @@ def cleaned(folder: Path, *paths: Path, **how: Any) -> tuple[Rows, dict[str, str
     return read(kept), {record["url"]: record["duplicate_of"] for record in found}
 
 
-def test_a_row_without_a_url_is_called_by_its_id_or_by_its_place(tmp_path: Path) -> None:
+def test_rows_without_url(tmp_path: Path) -> None:
     files = [
         lines(tmp_path / name, rows)
         for name, rows in (("a.jsonl", WITH_IDS), ("b.jsonl", OTHER_IDS), ("c.jsonl", WITHOUT))
@@ -63,13 +63,13 @@ def test_a_row_without_a_url_is_called_by_its_id_or_by_its_place(tmp_path: Path)
     assert f"{files[0]}:2" in (tmp_path / "r.html").read_text()
 
 
-def test_many_rows_of_one_content_are_no_wall(tmp_path: Path) -> None:
+def test_rows_are_no_wall(tmp_path: Path) -> None:
     rows = [{"id": f"folder{n}/row{n}", "text": story(1)} for n in range(500)]
     kept, dropped = cleaned(tmp_path, lines(tmp_path / "a.jsonl", rows))
     assert (len(kept), len(dropped)) == (1, 499)
 
 
-def test_a_second_run_joins_the_first_by_an_index(tmp_path: Path) -> None:
+def test_second_run_joins_by_index(tmp_path: Path) -> None:
     first, second = lines(tmp_path / "a.jsonl", WITH_IDS), lines(tmp_path / "b.jsonl", OTHER_IDS)
     index = f"file:{tmp_path / 'index'}"
     assert "0 pages known before, 2 filed" in scrapy("dedup", first, "--index", index).stdout
@@ -83,7 +83,7 @@ def test_a_second_run_joins_the_first_by_an_index(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keep", "kept"), [("first", [8, 7]), ("longest", [9, 7]), ("newest", [10, 7]), ("score", [9, 7])]
 )
-def test_of_those_alike_the_one_that_is_asked_for_is_kept(keep: str, kept: list[int], tmp_path: Path) -> None:
+def test_keep(keep: str, kept: list[int], tmp_path: Path) -> None:
     rows = [
         {"id": 10, "text": story(1), "fetched": "2026-11-03T00:00:00Z", "score": None},
         {"id": 7, "text": story(2)},
@@ -94,7 +94,7 @@ def test_of_those_alike_the_one_that_is_asked_for_is_kept(keep: str, kept: list[
     assert sorted(row["id"] for row in cleaned(tmp_path, path, keep=keep)[0]) == sorted(kept)
 
 
-def test_an_archive_is_cleaned_of_what_is_in_another_alone(tmp_path: Path) -> None:
+def test_against(tmp_path: Path) -> None:
     first, second = lines(tmp_path / "a.jsonl", WITHOUT), lines(tmp_path / "b.jsonl", WITH_IDS + OTHER_IDS)
     kept, dropped = cleaned(tmp_path, first, against=str(second))
     assert [row["text"] for row in kept] == [story(4), story(4)]  # not for each other

@@ -95,9 +95,7 @@ def replayed(tmp_path: Path) -> Iterator[Callable[[Path], Any]]:
 
 @pytest.mark.skipif(not PYWB.exists(), reason="pywb is not installed: replay is NOT tested")
 @pytest.mark.parametrize("kind", ["warc.gz", "wacz"])
-def test_pywb_replays_near_duplicates_and_equal_copies(
-    kind: str, tmp_path: Path, replayed: Callable[[Path], Any]
-) -> None:
+def test_pywb_replays_duplicates(kind: str, tmp_path: Path, replayed: Callable[[Path], Any]) -> None:
     path, kept, index = tmp_path / "pages.warc.gz", tmp_path / f"kept.{kind}", tmp_path / "kept.cdxj"
     path.write_bytes(b"".join(map(gzip.compress, records())))
     result = Cleaning([str(path)], str(kept), cdxj=str(index), plan=WHOLE).run()
@@ -127,9 +125,7 @@ def test_pywb_replays_near_duplicates_and_equal_copies(
 
 @pytest.mark.skipif(not PYWB.exists(), reason="pywb is not installed: replay is NOT tested")
 @pytest.mark.parametrize("said", [True, False])
-def test_pywb_replays_a_revisit_record_of_a_near_duplicate(
-    said: bool, tmp_path: Path, replayed: Callable[[Path], Any]
-) -> None:
+def test_pywb_replays_revisit_of_dropped(said: bool, tmp_path: Path, replayed: Callable[[Path], Any]) -> None:
     """Of a page of the input that is dropped: by where it was, or only by its digest."""
     html = PAGES["http://d.example/"].encode()
     digest = "sha1:" + b32encode(sha1(html, usedforsecurity=False).digest()).decode()

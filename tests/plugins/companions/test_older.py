@@ -40,7 +40,7 @@ SPIDER = """
 """
 
 
-def test_deltafetch_fetches_no_page_again_that_gave_an_item(project: Project) -> None:
+def test_deltafetch(project: Project) -> None:
     project.site.pages = dict(PAGES)
     project.write("spiders", SPIDER)
     project.settings |= DELTAFETCH
@@ -52,7 +52,7 @@ def test_deltafetch_fetches_no_page_again_that_gave_an_item(project: Project) ->
         assert (project.paths(done), done.mishaps) == (wanted, [])
 
 
-def test_splash_does_not_mind(project: Project) -> None:
+def test_splash(project: Project) -> None:
     project.site.pages = PAGES
     project.write("spiders", SPIDER)
     project.settings |= SPLASH

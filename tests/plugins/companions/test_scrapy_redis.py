@@ -44,9 +44,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("keep_start", [True, False])
-def test_the_urls_of_the_queue_are_where_the_crawl_begins(
-    project: Project, server: Server, keep_start: bool
-) -> None:
+def test_urls_of_the_queue(project: Project, server: Server, keep_start: bool) -> None:
     project.site.pages = PAGES
     project.write("spiders", SPIDER)
     project.settings |= SHARED | {
@@ -83,7 +81,7 @@ def mirror(with_notes: Iterable[int]) -> dict[str, Answer]:
     )
 
 
-def test_parked_links_come_back_through_the_shared_queue(project: Project, server: Server) -> None:
+def test_parked_links_come_back(project: Project, server: Server) -> None:
     project.site.pages = mirror(range(70, 150))
     project.write("spiders", SPIDER)
     project.settings |= SHARED_FOR_GOOD | {"REDIS_URL": server.address, "DEDUP_INDEX": server.address}
@@ -96,7 +94,7 @@ def test_parked_links_come_back_through_the_shared_queue(project: Project, serve
     assert len(project.site.requests) == len(set(project.site.requests)) + probes
 
 
-def test_what_one_crawl_has_parked_is_got_from_its_log_by_the_next(project: Project, server: Server) -> None:
+def test_parked_links_of_the_crawl_before(project: Project, server: Server) -> None:
     """For the shared filter of duplicate requests, those links have been requested; URLs of the queue pass it."""
     project.site.pages = mirror([])
     project.write("spiders", SPIDER)
@@ -139,7 +137,7 @@ class Worker(Files):
         return self.process.wait(LIMIT)
 
 
-def test_workers_with_one_queue_keep_one_delay_for_each_host(server: Server, tmp_path: Path) -> None:
+def test_shared_delay(server: Server, tmp_path: Path) -> None:
     delay = 0.15
     with serve(Hosts(2, contents=40)) as site:
         site.most[0] = 4  # else it might be through before the other begins
@@ -171,9 +169,7 @@ def test_workers_with_one_queue_keep_one_delay_for_each_host(server: Server, tmp
         ),
     ],
 )
-def test_settings_that_do_harm_are_warned_of(
-    project: Project, server: Server, settings: dict[str, object], said: str
-) -> None:
+def test_harmful_settings(project: Project, server: Server, settings: dict[str, object], said: str) -> None:
     project.site.pages = {"/": page("home")}
     project.settings |= QUEUE | {
         "REDIS_URL": server.address,

@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -58,16 +58,12 @@ def _silent(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
 
 def _log(journal: Journal, path: Path) -> None:
     make_private(path)  # it was asked for, even if there is nothing in it
-    log = DropLog(str(path).replace("%", "%%"))
-    try:
+    with closing(DropLog(str(path).replace("%", "%%"))) as log:
         for record in journal.logged():
             log.write(record)
-    finally:
-        log.close()
 
 
-def _skipped(others: dict[str, tuple[int, str]]) -> dict[str, int]:
-    """Counts what holds no page as a crawl does."""
+def _skipped_as_counted_by_a_crawl(others: dict[str, tuple[int, str]]) -> dict[str, int]:
     found = {f"dedup/skipped/{why}": count for why, (count, _) in others.items()}
     return found and {"dedup/skipped": sum(found.values()), **found}
 
@@ -197,7 +193,7 @@ class Cleaning:
                 for name in ("others", "damage")
             )
             facts = (journal.get(name, 0) for name in ("known", "filed"))
-            stats = journal.get("stats") | _skipped(others)
+            stats = journal.get("stats") | _skipped_as_counted_by_a_crawl(others)
             return Result(stats, others, damage, journal.get("unwritten", {}), *facts)
         except DedupError:
             if journal.get("begun") is None:  # there is nothing to go on from

@@ -210,8 +210,6 @@ class Journal:
         self.set(**facts)
         self._file.execute("COMMIT")
 
-    # --- Parts
-
     def keys(self) -> Iterator[tuple[int, str, bytes]]:
         """Yields the position of each page, its URL, and the keys by which it is found."""
         yield from self._file.execute("SELECT position, url, keys FROM pages")
@@ -276,8 +274,6 @@ class Journal:
         """Yields the stats of each part."""
         for (stats,) in self._file.execute("SELECT stats FROM judged ORDER BY part"):
             yield json.loads(stats)
-
-    # --- What became of the pages
 
     def verdicts(self) -> Iterator[Verdict]:
         """Yields what became of each page, by position."""

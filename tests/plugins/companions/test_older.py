@@ -2,15 +2,9 @@
 
 from shutil import rmtree
 
-from tests.support.crawls import page
+from tests.plugins.companions.test_scrapy_poet import PAGES
 from tests.support.projects import Project
 
-PAGES = {
-    "/": page("home", "/a", "/b", "/c"),
-    "/a": page("story"),
-    "/b": page("story", more="b"),
-    "/c": page("another"),
-}
 DELTAFETCH = {"SPIDER_MIDDLEWARES": {"scrapy_deltafetch.DeltaFetch": 100}, "DELTAFETCH_ENABLED": True}
 #: As its README has it; there is no Splash, and no request asks for it.
 SPLASH = {

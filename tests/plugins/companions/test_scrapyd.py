@@ -11,17 +11,10 @@ from typing import Any
 import pytest
 import requests
 
-from tests.support.crawls import page
+from tests.plugins.companions.test_scrapy_poet import PAGES
 from tests.support.projects import SPIDER, Project, documented
 from tests.support.servers import answering, free_port
 from tests.support.waiting import LIMIT, wait_until
-
-PAGES = {
-    "/": page("home", "/a", "/b", "/c"),
-    "/a": page("story"),
-    "/b": page("story", more="b"),
-    "/c": page("another"),
-}
 
 
 class Daemon:

@@ -1,13 +1,13 @@
 """The add-on in a stranger's project, on whichever Scrapy is installed: the oldest that is allowed, and the newest."""
 
 from tests.support.crawls import TWINS, page
-from tests.support.projects import Project, documented
+from tests.support.projects import Project
 from tests.support.redis import Server
 
 KEPT = ["/", "/a", "/behind-a"]
 
 
-def test_a_near_duplicate_is_dropped_and_the_second_crawl_knows_the_first(project: Project) -> None:
+def test_two_crawls(project: Project) -> None:
     project.site.pages = TWINS
     done = project.crawl()
     assert (done.status, done.mishaps) == (0, [])
@@ -21,7 +21,7 @@ def test_a_near_duplicate_is_dropped_and_the_second_crawl_knows_the_first(projec
     ]
 
 
-def test_a_worker_crawls_what_is_handed_to_its_shard(project: Project, server: Server) -> None:
+def test_shard(project: Project, server: Server) -> None:
     project.site.pages = TWINS
     for enabled, paths in ((True, KEPT), (False, ["/", "/a", "/b", "/behind-a", "/behind-b"])):
         done = project.crawl(DEDUP_SHARD="1/1", DEDUP_INDEX=server.address, DEDUP_ENABLED=enabled)
@@ -30,13 +30,13 @@ def test_a_worker_crawls_what_is_handed_to_its_shard(project: Project, server: S
         assert not server.client.keys("shingleback:shards:*")
 
 
-def test_without_the_filter_every_page_is_parsed(project: Project) -> None:
+def test_without_filter(project: Project) -> None:
     project.site.pages = TWINS
     assert len(project.crawl(DEDUP_ENABLED=False).items) == 5
     assert len(project.crawl(DEDUP_ACTION="mark").items) == 5
 
 
-def test_a_refused_crawl_fetches_nothing_and_has_its_status(project: Project) -> None:
+def test_refused_crawl(project: Project) -> None:
     project.site.pages = TWINS
     done = project.crawl(DEDUP_MAX_DISTANCE=12)
     assert (done.status, done.stats["finish_reason"]) == (2, "dedup_settings")
@@ -47,21 +47,21 @@ def test_a_refused_crawl_fetches_nothing_and_has_its_status(project: Project) ->
     assert project.site.requests == []
 
 
-def test_another_reactor_is_refused(project: Project) -> None:
+def test_other_reactor(project: Project) -> None:
     project.site.pages = TWINS
     done = project.crawl(TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor")
     assert (done.status, project.site.requests) == (2, [])
     assert "AsyncioSelectorReactor" in "".join(done.mishaps)
 
 
-def test_the_audit_fetches_kept_pages_past_the_spider(project: Project) -> None:
+def test_audit(project: Project) -> None:
     project.site.pages = TWINS
     done = project.crawl(DEDUP_AUDIT=1.0)
     assert (done.stats["dedup/audit/checked"], done.mishaps) == (1, [])
     assert project.paths(done) == KEPT
 
 
-def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(project: Project) -> None:
+def test_failed_keeper(project: Project) -> None:
     project.site.pages = {"/": page("home", "/a"), "/a": page("story", "/b"), "/b": page("story", more="b")}
     project.write(
         "spiders",
@@ -90,29 +90,7 @@ def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(project: Proje
     assert done.stats["dedup/fetched_again"] == 1
 
 
-def test_an_index_that_is_lost_ends_the_crawl_if_it_is_told_to(project: Project) -> None:
-    project.site.pages = TWINS
-    project.write(
-        "broken",
-        """
-        from dedup import IndexUnavailableError
-        from dedup.index.local.index import LocalIndex
-
-        async def claim(self, entry, page):
-            raise IndexUnavailableError("it is away")
-
-        class Breaks:
-            def __init__(self):
-                LocalIndex._claim = claim
-        """,
-    )
-    done = project.crawl(
-        DEDUP_ON_INDEX_FAILURE="stop", EXTENSIONS=project.settings["EXTENSIONS"] | {"theirs.broken.Breaks": 1}
-    )
-    assert (done.status, done.stats["finish_reason"]) == (3, "dedup_index_unavailable")
-
-
-def test_scrapys_other_commands_work_in_the_project(project: Project) -> None:
+def test_commands(project: Project) -> None:
     project.site.pages = TWINS
     assert project.crawl().status == 0
     assert "walker" in project.scrapy("list").output
@@ -122,22 +100,3 @@ def test_scrapys_other_commands_work_in_the_project(project: Project) -> None:
     assert "pages 3: 3 done" in " ".join(project.scrapy("index", "info").output.split())
     assert project.scrapy("index", "check").status == 0
     assert project.scrapy("compare", f"{project.site.url}/a", f"{project.site.url}/b").status in {0, 2}
-
-
-def test_a_report_fetches_pages_again(project: Project) -> None:
-    project.site.pages = TWINS
-    project.crawl()
-    done = project.scrapy("duplicates", "--html", "report.html", "--fetch")
-    assert (done.status, done.mishaps) == (0, [])
-    assert project.site.requests[-2:] in (["/a", "/b"], ["/b", "/a"])
-
-
-def test_robots_txt_is_obeyed_at_first_contact_by_a_project_that_asks_for_it(project: Project) -> None:
-    links = [f"/private/{number}" for number in range(4)]
-    robots = 200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private/\n"
-    elsewhere = project.site.url.replace("127.0.0.1", "localhost")
-    project.site.pages = {"/": page("home", *(elsewhere + link for link in links)), "/robots.txt": robots}
-    project.obey(documented("robots.txt at first contact", "# settings.py"))
-    done = project.crawl(ROBOTSTXT_OBEY=True, CONCURRENT_REQUESTS=16)
-    assert (done.status, done.mishaps, done.stats["robotstxt/forbidden"]) == (0, [], 4)
-    assert project.site.requests == ["/robots.txt", "/", "/robots.txt"]

@@ -2,11 +2,13 @@
 
 import hashlib
 import math
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
@@ -68,18 +70,22 @@ class Item(NamedTuple):
     damaged: bool = False
 
 
-class Reader(Protocol):
+class Reader(ABC):
     """Reads one input.  It may be read again, and then yields the same items in the same order."""
 
-    path: Path
-    name: str  #: as messages call it
-    size: int  #: bytes
+    def __init__(self, path: Path, name: str = "") -> None:
+        self.path = path
+        self.name = name or str(path)  #: as messages call it
+        self.size = os.path.getsize(path)  #: bytes
+        self._file: BinaryIO | None = None
 
+    @abstractmethod
     def __iter__(self) -> Iterator[Item]:
         """Yields the items of the input.  Damage is an item, too, and reading goes on behind it.  Raises OSError."""
 
     def tell(self) -> int:
         """Returns how many bytes of the input have been read."""
+        return self._file.tell() if self._file and not self._file.closed else 0
 
 
 def is_judged(kind: Kind, types: Types) -> bool:

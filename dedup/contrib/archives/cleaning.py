@@ -12,12 +12,12 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -32,7 +32,7 @@ from dedup.contrib.archives.judging import judge_all
 from dedup.contrib.archives.parts import judge_apart
 from dedup.contrib.archives.progress import ChangedError
 from dedup.contrib.archives.reading import read
-from dedup.contrib.archives.recalling import RecallingIndex
+from dedup.contrib.archives.recalling import RecallingIndex, address
 from dedup.contrib.archives.rows import FieldNames
 from dedup.contrib.archives.targets import Targets, check_own
 from dedup.contrib.archives.writing import write
@@ -58,16 +58,12 @@ def _silent(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
 
 def _log(journal: Journal, path: Path) -> None:
     make_private(path)  # it was asked for, even if there is nothing in it
-    log = DropLog(str(path).replace("%", "%%"))
-    try:
+    with closing(DropLog(str(path).replace("%", "%%"))) as log:
         for record in journal.logged():
             log.write(record)
-    finally:
-        log.close()
 
 
-def _skipped(others: dict[str, tuple[int, str]]) -> dict[str, int]:
-    """Counts what holds no page as a crawl does."""
+def _skipped_as_counted_by_a_crawl(others: dict[str, tuple[int, str]]) -> dict[str, int]:
     found = {f"dedup/skipped/{why}": count for why, (count, _) in others.items()}
     return found and {"dedup/skipped": sum(found.values()), **found}
 
@@ -86,13 +82,9 @@ class Result:
     filed: int = 0  #: pages that it has got
 
 
-class Engine(Protocol):
-    """Reads and judges pages on other machines, and leaves the journal and the drop log that this one would have left."""
-
-    def __call__(
-        self, cleaning: "Cleaning", journal: Journal, readers: Sequence[Reader], folder: Path
-    ) -> None:
-        """Reads and judges the inputs of the readers.  The drop log is the file ``duplicates`` in the folder."""
+#: Reads and judges the inputs of the readers on other machines.  In the folder, it leaves the journal, and the drop log
+#: as the file ``duplicates``, as this machine would have left them.
+Engine = Callable[["Cleaning", Journal, Sequence[Reader], Path], None]
 
 
 @dataclass
@@ -109,7 +101,7 @@ class Cleaning:
     workers: int = 0  #: 0: one for each core
     other: Callable[[], Index] | None = None  #: opens the index of a crawl that is joined
     page_id: Callable[[str], str | None] = str  #: what crawls call the page at a URL; None: nothing
-    engine: "Engine | None" = None  #: reads and judges in the place of this machine
+    engine: Engine | None = None  #: reads and judges in the place of this machine
     keep: str = "first"  #: which of those alike is kept: see `Capture.turn`
     id: str = "id"  #: the field that names a row without a URL
     text: str = ""  #: the field that is the page of a row, as text; "": html, or else text
@@ -201,7 +193,7 @@ class Cleaning:
                 for name in ("others", "damage")
             )
             facts = (journal.get(name, 0) for name in ("known", "filed"))
-            stats = journal.get("stats") | _skipped(others)
+            stats = journal.get("stats") | _skipped_as_counted_by_a_crawl(others)
             return Result(stats, others, damage, journal.get("unwritten", {}), *facts)
         except DedupError:
             if journal.get("begun") is None:  # there is nothing to go on from
@@ -243,8 +235,6 @@ class Cleaning:
         journal.set(read=True)
 
     def _judge(self, journal: Journal, folder: Path, progress: Progress) -> None:
-        for old in folder.glob("index.sqlite*"):
-            old.unlink()
         (folder / "duplicates").unlink(missing_ok=True)
         with progress("Judging", journal.count()) as told:
 
@@ -255,7 +245,7 @@ class Cleaning:
                 stats = Counts()
                 journal.begin_verdicts()
                 alone = self.alone or bool(self.against)
-                index = RecallingIndex(self._address(folder), self.detector, journal, **vars(self.plan))
+                index = RecallingIndex(folder, self.detector, self.plan, journal)
                 prepare = partial(seed, other=self.other()) if self.other else None
                 known = asyncio.run(
                     judge_all(journal, index, stats, self.policy, advance, prepare=prepare, alone=alone)
@@ -268,12 +258,8 @@ class Cleaning:
             _log(journal, folder / "duplicates")
         journal.set(judged=True)
 
-    def _address(self, folder: Path) -> str:
-        """Returns where the index of the cleaning itself is, which can be made again at any time."""
-        return f"file:{os.path.abspath(folder / 'index.sqlite')}"
-
     async def _file(self, folder: Path, other: Index) -> int:
-        index = open_index(self._address(folder), self.detector, **vars(self.plan))
+        index = open_index(address(folder), self.detector, **vars(self.plan))
         survey = await index.survey()
         if survey is None:
             return 0

@@ -12,14 +12,13 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing, redirect_stdout
+from contextlib import redirect_stdout
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import NAMESPACE_URL, uuid5
 
-from dedup.contrib.archives.capture import MAX_BODY, moment
 from dedup.contrib.archives.http import HTML
 from dedup.contrib.archives.streams import Member, first_bytes, members
 from dedup.errors import SettingsError
@@ -68,10 +67,6 @@ def _of_wacz(path: Path, name: str, folder: Path, number: int | str) -> Iterator
             with packed.open(each) as source:
                 target = _turned(source, folder / f"packed{number}-{at}", _from_zip)
             yield from sources(target, f"{name}/{each}", folder, f"{number}-{at}")
-        lists = (each for each in packed.namelist() if each.startswith("pages/") and each.endswith(".jsonl"))
-        for at, each in enumerate(lists):
-            with packed.open(each) as source:
-                _turned(source, folder / f"pages{number}-{at}.jsonl", _from_zip)
 
 
 def _turned(source: Any, target: Path, turn: Callable[[Any, BinaryIO], None]) -> Path:
@@ -133,9 +128,8 @@ def _from_arc(path: Path, target: BinaryIO) -> None:
                     or not _is_whole(member, int(fields[-1]))
                 ):
                     target.write(line)
-                    while (line := member.line(MAX_LINE)) and not _ARC.fullmatch(line):
-                        target.write(line)
-                    member.back(line)
+                    while (line := member.next_line(MAX_LINE)) and not _ARC.fullmatch(line):
+                        target.write(member.take(len(line)))
                     continue
                 if url.startswith("filedesc:"):
                     after = 9 if member.take(int(fields[-1])).startswith(b"2") else 4
@@ -180,62 +174,21 @@ def check_made(*names: str) -> None:
 
 
 def make_wacz(warc: Path, target: Path) -> None:
-    """Makes WACZ of a WARC file: with a list of its pages, and with an index of all its records.
-
-    A page that the inputs list keeps what their lists say of it, such as its title.  All other HTML is listed, too.
-    """
+    """Makes WACZ of a WARC file: with a list of its pages, and with an index of all its records."""
     from wacz.main import main
 
     listed, pages = target.with_suffix(".cdxj"), target.with_suffix(".jsonl")
     make_index(warc, warc.name, listed)
-    with listed.open() as lines, pages.open("w") as file, closing(_PageLists(target.parent)) as said:
+    with listed.open() as lines, pages.open("w") as file:
         print(json.dumps({"format": "json-pages-1.0", "id": "pages", "title": "Pages"}), file=file)
         for line in lines:
             _, at, fields = line.split(" ", 2)
             found = json.loads(fields)
             if found.get("mime") in HTML:
                 when = datetime.strptime(at, "%Y%m%d%H%M%S")
-                page = said.of(found["url"], when) | {"url": found["url"], "ts": f"{when.isoformat()}Z"}
-                print(json.dumps(page), file=file)
+                print(json.dumps({"url": found["url"], "ts": f"{when.isoformat()}Z"}), file=file)
     with redirect_stdout(io.StringIO()):
         main(["create", "-o", str(target), "--pages", str(pages), "--copy-pages", str(warc)])
-
-
-class _PageLists:
-    """What the lists of pages in WACZ inputs say.  It stays in the files, since it may have the text of each page."""
-
-    def __init__(self, folder: Path) -> None:
-        self._files = [path.open("rb") for path in sorted(folder.glob("pages[1-9]*-*.jsonl"))]
-        self._places: dict[str, list[tuple[int, int, int]]] = {}  # by URL: when it was fetched, file, place
-        for number, file in enumerate(self._files):
-            at = 0
-            while line := file.readline(MAX_BODY):
-                url, fetched = (_object(line).get(name) for name in ("url", "ts"))
-                if isinstance(url, str):
-                    self._places.setdefault(url, []).append((moment(fetched), number, at))
-                at += len(line)
-
-    def of(self, url: str, when: datetime) -> dict[str, Any]:
-        """Returns what is said of the page at a URL.  If several were fetched there, the one of the nearest time counts."""
-        if not (places := self._places.get(url)):
-            return {}
-        wanted = moment(when)
-        _, number, at = min(places, key=lambda place: abs(place[0] - wanted))
-        self._files[number].seek(at)
-        return _object(self._files[number].readline(MAX_BODY))
-
-    def close(self) -> None:
-        """Lets go of the files."""
-        for file in self._files:
-            file.close()
-
-
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def make_index(warc: Path, name: str, target: Path) -> None:

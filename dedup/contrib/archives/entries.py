@@ -1,6 +1,6 @@
 """What the journal of a cleaning holds of a page: where it is, what it is judged by, and what became of it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dedup.contrib.archives.capture import Capture
 
@@ -13,6 +13,15 @@ class Place(NamedTuple):
 
     position: int  #: which item it is, of all inputs
     input: int  #: the rank of its input by name; -1 if that is one that the others are cleaned against
+
+
+class Batch(NamedTuple):
+    """Pages that go to a process at once."""
+
+    places: list[Place]
+    pages: list[Capture]
+    facts: dict[str, Any]  #: what the journal says when they are done
+    done: int  #: bytes of the inputs that are read by then
 
 
 class Row(NamedTuple):

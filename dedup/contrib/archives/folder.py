@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from dedup.contrib.archives.capture import MAX_BODY, Capture, Item
+from dedup.contrib.archives.capture import MAX_BODY, Capture, Item, Reader
 
 #: Ends of the names of files that are read.
 SUFFIXES = (".html", ".htm", ".xhtml")
 
 
-class Folder:
+class Folder(Reader):
     """Reads the HTML files in a folder and those below it, in the order of their paths.
 
     Symbolic links that lead elsewhere are not followed.  They are items without a page, and so are files with other names.
@@ -22,8 +22,7 @@ class Folder:
     """
 
     def __init__(self, path: Path, name: str = "") -> None:
-        self.path = path
-        self.name = name or str(path)
+        super().__init__(path, name)
         self.size = sum(os.path.getsize(file) for file in self._files() if self._is_page(file))
         self._read = 0
 
@@ -41,7 +40,7 @@ class Folder:
         return named or file == self.path
 
     def tell(self) -> int:
-        """Returns how many bytes have been read."""
+        """Returns how many bytes of the pages have been read."""
         return self._read
 
     def __iter__(self) -> Iterator[Item]:

@@ -10,11 +10,8 @@ from dedup.page.codings import unpack
 HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 
-
 #: The end of a head.
-GAP = re.compile(rb"\r?\n\r?\n")
-#: The status line of a response that only says that another will come, such as 100 Continue.
-_INTERIM = re.compile(rb"HTTP/[0-9.]+ 1[0-9][0-9]\b")
+_GAP = re.compile(rb"\r?\n\r?\n")
 
 
 class Response(NamedTuple):
@@ -25,19 +22,18 @@ class Response(NamedTuple):
     body: bytes
     whole: bool  #: true if the body came to its end
     payload: bytes | None  #: the body as it was sent, if it was packed
-    fields: dict[
-        bytes, bytes
-    ]  #: by their names in lower case; if a name stands more than once, with commas between
+    #: By their names in lower case; if a name stands more than once, with commas between.
+    fields: dict[bytes, bytes]
 
 
 def parse(message: bytes) -> Response | None:
-    """Returns the response in a message, behind those that only say that it will come; None if there is none.
+    """Returns the response in a message; None if there is none.
 
     >>> parse(b"HTTP/1.1 200 OK\\r\\nContent-Type: text/html\\r\\n\\r\\n<p>Hello")
     Response(status=200, type='text/html', body=b'<p>Hello', whole=True, payload=None, fields={...})
     """
-    start, end, at = head(message)
-    first, *lines = message[start:end].split(b"\n")
+    start = head(message)
+    first, *lines = start.rstrip().split(b"\n")
     version, _, rest = first.partition(b" ")
     if not version.startswith(b"HTTP/") or not rest[:3].isdigit():
         return None
@@ -46,7 +42,7 @@ def parse(message: bytes) -> Response | None:
         name, _, value = line.partition(b":")
         name, value = name.strip().lower(), value.strip()
         fields[name] = fields[name] + b", " + value if name in fields else value
-    sent = body = message[at:]
+    sent = body = message[len(start) :]
     codings = _listed(fields, b"content-encoding") + _listed(fields, b"transfer-encoding")
     length, whole = fields.get(b"content-length", b""), True
     if length.isdigit() and "chunked" not in codings:
@@ -56,38 +52,18 @@ def parse(message: bytes) -> Response | None:
         body, ended = _unchunk(body) if coding == "chunked" else unpack(coding, body, MAX_BODY)
         # A body that is not packed so is taken unchanged: its stated length is that of what was once sent.
         whole = bool(ended) and (body is packed or whole)
-    kind = _media_type(fields.get(b"content-type", b"").decode("latin-1"))
+    kind = fields.get(b"content-type", b"").partition(b",")[0].decode("latin-1")
     return Response(int(rest[:3]), kind, body, whole, None if body is sent else sent, fields)
 
 
-def head(message: bytes) -> tuple[int, int, int]:
-    """Returns where the head of a message begins and ends, and where its body begins.
+def head(message: bytes) -> bytes:
+    """Returns the head of a message, with the empty line at its end.
 
-    >>> head(b"HTTP/1.1 100 Continue\\r\\n\\r\\nHTTP/1.1 200 OK\\r\\n\\r\\n<p>Hello")
-    (25, 40, 44)
+    >>> head(b"HTTP/1.1 200 OK\\r\\n\\r\\n<p>Hello")
+    b'HTTP/1.1 200 OK\\r\\n\\r\\n'
     """
-    at = 0
-    while True:
-        gap = GAP.search(message, at)
-        end, after = gap.span() if gap else (len(message), len(message))
-        if not (_INTERIM.match(message, at) and message.startswith(b"HTTP/", after)):
-            return at, end, after
-        at = after
-
-
-def _media_type(field: str) -> str:
-    """Returns the media type that browsers take of several: the last, with what was said of the same one before.
-
-    >>> _media_type("TEXT/HTML; charset=utf-8,gbk, text/html")
-    ' text/html; charset=utf-8'
-    """
-    found = ""
-    for each in field.split(","):
-        essence, _, said = found.partition(";")
-        named = each.partition(";")[0].strip().lower()
-        if "/" in named and named != "*/*":
-            found = f"{each};{said}" if said and named == essence.strip().lower() else each
-    return found or field
+    gap = _GAP.search(message)
+    return message[: gap.end()] if gap else message
 
 
 def _listed(fields: dict[bytes, bytes], name: bytes) -> list[str]:

@@ -67,6 +67,18 @@ _ROWS = "SELECT position, CASE url WHEN '' THEN name ELSE url END, size, fingerp
 #: Of those with one turn, the one that was fetched first; then by URL, by the name of the input, by position.
 _TURNS = "ORDER BY turn, fetched, url, input, position"
 
+#: Of a page, for which other one it was dropped.
+_KEPT = """of_url, kept.fetched, kept.record_id, kept.payload FROM pages AS own
+LEFT JOIN dropped ON dropped.position = own.position LEFT JOIN pages AS kept ON kept.position = dropped.of"""
+
+
+def _original(
+    payload: bytes, of_url: str | None, fetched: int | None, record_id: str | None, kept: bytes | None
+) -> Original | None:
+    if of_url is None:
+        return None
+    return Original(of_url, NEVER if fetched is None else fetched, record_id or "", kept == payload)
+
 
 class Journal:
     """An open journal.  Everything may raise sqlite3.Error."""
@@ -101,9 +113,7 @@ class Journal:
         rows = [
             (
                 place.position,
-                -math.inf
-                if place.input < 0
-                else page.turn(tokens, keep, canonical_of(packed) if keep == "canonical" else ""),
+                -math.inf if place.input < 0 else page.turn(tokens, keep, canonical_of(packed)),
                 page.fetched,
                 storable(page.url),
                 place.input,
@@ -129,12 +139,9 @@ class Journal:
         """Returns the number of pages."""
         return int(self._file.execute("SELECT count(*) FROM pages").fetchone()[0])
 
-    def in_turn(self, part: int | None = None) -> Iterator[Row]:
-        """Yields the pages, or those of one part, in the order in which they are judged."""
-        if part is None:
-            return map(Row._make, self._file.execute(f"{_ROWS} {_TURNS}"))
-        query = f"{_ROWS} JOIN parts USING (position) WHERE part = ? {_TURNS}"
-        return map(Row._make, self._file.execute(query, (part,)))
+    def in_turn(self) -> Iterator[Row]:
+        """Yields the pages in the order in which they are judged."""
+        return map(Row._make, self._file.execute(f"{_ROWS} {_TURNS}"))
 
     def page(self, position: int) -> Row:
         """Returns the page at a position."""
@@ -189,17 +196,19 @@ class Journal:
 
     def logged(self) -> Iterator[Record]:
         """Yields the records of the drop log, in the order in which their pages were judged."""
-        for (record,) in self._file.execute(
-            f"SELECT record FROM logged JOIN pages USING (position) {_TURNS}"
-        ):
-            yield json.loads(record)
+        query = f"SELECT record FROM logged JOIN pages USING (position) {_TURNS}"
+        return (json.loads(record) for (record,) in self._file.execute(query))
+
+    def explained(self) -> Iterator[tuple[str, str, Record, str | None, str | None]]:
+        """Yields for each record of the drop log: its page's record_id and name, itself, and for which page that was dropped."""
+        query = f"SELECT own.record_id, own.name, record, {_KEPT} JOIN logged USING (position) ORDER BY own.position"
+        for own, name, record, of_url, _, of, _ in self._file.execute(query):
+            yield own, name, json.loads(record), of, of_url
 
     def end_verdicts(self, **facts: Any) -> None:
         """Notes that all verdicts are there."""
         self.set(**facts)
         self._file.execute("COMMIT")
-
-    # --- Parts
 
     def keys(self) -> Iterator[tuple[int, str, bytes]]:
         """Yields the position of each page, its URL, and the keys by which it is found."""
@@ -220,9 +229,16 @@ class Journal:
         )
         return dict(self._file.execute(query).fetchall())
 
-    def take(self, part: int, folder: Path) -> None:
-        """Takes over the verdicts on a part from the part's own journal in one step, and deletes that journal."""
-        path = folder / f"part{part}"
+    def show(self, path: Path, part: int) -> None:
+        """Shows the pages of a part of another journal as if they were in this one."""
+        self._file.execute("ATTACH ? AS whole", (str(path),))
+        self._file.execute(
+            "CREATE TEMP VIEW pages AS SELECT every.* FROM whole.pages AS every "
+            f"JOIN whole.parts USING (position) WHERE part = {part}"
+        )
+
+    def take(self, part: int, path: Path) -> None:
+        """Takes over the verdicts on a part from the part's own journal in one step."""
         self._file.execute("ATTACH ? AS own", (str(path),))
         self._file.execute("BEGIN")
         for table in ("dropped", "logged"):
@@ -236,9 +252,6 @@ class Journal:
         )
         self._file.execute("COMMIT")
         self._file.execute("DETACH own")
-        for old in folder.glob(f"{path.name}[.-]*"):
-            old.unlink()
-        path.unlink()
 
     def join(self, parts: Mapping[int, int]) -> None:
         """Merges parts into others.  The verdicts on them are forgotten."""
@@ -262,37 +275,23 @@ class Journal:
         for (stats,) in self._file.execute("SELECT stats FROM judged ORDER BY part"):
             yield json.loads(stats)
 
-    # --- What became of the pages
-
     def verdicts(self) -> Iterator[Verdict]:
         """Yields what became of each page, by position."""
-        query = (
-            "SELECT own.position, own.url, own.payload, of_url, ifnull(kept.fetched, ?), "
-            "ifnull(kept.record_id, ''), own.payload = kept.payload FROM pages AS own "
-            "LEFT JOIN dropped ON dropped.position = own.position "
-            "LEFT JOIN pages AS kept ON kept.position = dropped.of ORDER BY own.position"
-        )
-        for position, url, payload, of_url, fetched, record_id, same in self._file.execute(query, (NEVER,)):
-            kept = None if of_url is None else Original(of_url, fetched, record_id, bool(same))
-            yield Verdict(position, url, payload, kept)
+        query = f"SELECT own.position, own.url, own.payload, {_KEPT} ORDER BY own.position"
+        for position, url, payload, *kept in self._file.execute(query):
+            yield Verdict(position, url, payload, _original(payload, *kept))
 
     def stand_in(self, url: str, fetched: int, payload: bytes) -> Original | None:
         """Returns the page that was kept in the place of another; None if that one is kept, or no page of the inputs.
 
         The other is the one at this URL and of this time, or else any with this digest of its bytes.
         """
-        for table, values in (("url, fetched", (storable(url), fetched)), ("payload", (payload,))):
-            self._file.execute(f"CREATE INDEX IF NOT EXISTS by_{table[:3]} ON pages ({table})")
-            query = (
-                "SELECT of_url, ifnull(kept.fetched, ?), ifnull(kept.record_id, ''), ifnull(kept.payload = ?, 0) "
-                "FROM pages AS own LEFT JOIN dropped ON dropped.position = own.position "
-                "LEFT JOIN pages AS kept ON kept.position = dropped.of "
-                f"WHERE ({', '.join(f'own.{name}' for name in table.split(', '))}) = ({', '.join('?' * len(values))}) "
-                "ORDER BY of_url IS NOT NULL LIMIT 1"
-            )
-            if found := self._file.execute(query, (NEVER, payload, *values)).fetchone():
-                of_url, at, record_id, same = found
-                return None if of_url is None else Original(of_url, at, record_id, bool(same))
+        for columns, values in (("url, fetched", (storable(url), fetched)), ("payload", (payload,))):
+            self._file.execute(f"CREATE INDEX IF NOT EXISTS by_{columns[:3]} ON pages ({columns})")
+            wanted = " AND ".join(f"own.{name} = ?" for name in columns.split(", "))
+            query = f"SELECT {_KEPT} WHERE {wanted} ORDER BY of_url IS NOT NULL LIMIT 1"
+            if found := self._file.execute(query, values).fetchone():
+                return _original(payload, *found)
         return None
 
     def close(self) -> None:

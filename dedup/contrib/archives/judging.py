@@ -3,12 +3,12 @@
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from dedup.contrib.archives.entries import Row
+from dedup.contrib.archives.journal import Journal
 from dedup.contrib.archives.packing import unpack
 from dedup.droplog.log import DropLog
-from dedup.droplog.record import Record
 from dedup.errors import IndexUnavailableError, OutputError
 from dedup.filter import Counts, Crawl, Filter, Visit
 from dedup.filter.stats import count
@@ -17,25 +17,6 @@ from dedup.settings import FilterSettings
 
 #: Begins the page ids of pages of another index.
 SEED = "in the other index: "
-
-
-class Turns(Protocol):
-    """Gives the pages in their order and notes what is dropped, as a `Journal` does."""
-
-    def in_turn(self) -> Iterator[Row]:
-        """Yields the pages."""
-
-    def page(self, position: int) -> Row:
-        """Returns the page at a position."""
-
-    def drop(self, position: int, of: int, of_url: str) -> None:
-        """Notes that a page is a near-duplicate of another."""
-
-    def log(self, position: int, record: Record) -> None:
-        """Notes the record of a page for the drop log."""
-
-    def keep(self, position: int) -> Record:
-        """Takes back that a page is a near-duplicate, and returns its record."""
 
 
 class Replay(Crawl):
@@ -50,7 +31,7 @@ class Replay(Crawl):
 
 
 async def judge_all(
-    journal: Turns,
+    journal: Journal,
     index: Index,
     stats: Counts,
     policy: FilterSettings,
@@ -86,7 +67,7 @@ def _as_output(index: Index) -> Iterator[None]:
 
 
 async def judge(
-    journal: Turns, filter: Filter, replay: Replay, advance: Callable[[int], None], *, alone: bool = False
+    journal: Journal, filter: Filter, replay: Replay, advance: Callable[[int], None], *, alone: bool = False
 ) -> None:
     """Has the filter of a replay judge the pages in their order, and notes what is dropped.
 
@@ -116,17 +97,10 @@ async def _file(index: Index, row: Row) -> None:
         await index.confirm(str(row.position))
 
 
-async def _judge(journal: Turns, filter: Filter, row: Row, alone: bool) -> None:
+async def _judge(journal: Journal, filter: Filter, row: Row, alone: bool) -> None:
     page, made = unpack(row.fingerprint)
     page_id = str(row.position)
-    visit = Visit(
-        page_id,
-        row.url,
-        lambda: page,
-        size=row.size,
-        origin=row.position,
-        fingerprint=made,
-    )
+    visit = Visit(page_id, row.url, lambda: page, size=row.size, origin=row.position, fingerprint=made)
     outcome = await filter.judge(visit)
     if outcome.record is not None:
         journal.log(row.position, outcome.record)

@@ -2,12 +2,13 @@
 
 import gzip
 import json
+import zlib
 from base64 import b32decode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
@@ -15,8 +16,6 @@ from dedup.contrib.archives.capture import Capture, Item, Reader, moment, writte
 from dedup.contrib.archives.entries import Original
 from dedup.contrib.archives.http import head
 from dedup.contrib.archives.rows import as_row, shown
-from dedup.contrib.archives.tables import CsvOutput, ParquetOutput
-from dedup.contrib.archives.targets import form
 from dedup.contrib.archives.warc import Record, Warc
 
 #: Profiles of revisit records: that of WARC 1.1 for a payload that is equal byte by byte, and our own for near-duplicates.
@@ -29,50 +28,28 @@ ROW = "urn:x-shingleback:row:"
 COPIED = 1 << 20
 
 
-class Output(Protocol):
+class Output:
     """Writes items in their order.  Everything may raise OSError."""
 
     def keep(self, item: Item, position: int) -> bool:
         """Writes an item that is kept or passed on; returns False if it can't be written."""
+        raise NotImplementedError
 
     def drop(self, item: Item, position: int, kept: Original) -> None:
-        """Writes what is left of a near-duplicate."""
+        """Writes what is left of a near-duplicate, if anything."""
 
     def close(self) -> None:
-        """Writes what has to stand at the end, but does not close the file."""
-
-
-def output(
-    file: BinaryIO, name: str, readers: Sequence[Reader], reader: Callable[[], Reader], now: datetime
-) -> Output:
-    """Returns the output for a file name, in the format that it ends with.
-
-    ``readers`` are those of which something may be written; ``reader`` returns the one whose items are being written."""
-    packed = name.endswith(".gz")
-    match form(name):
-        case ".warc" | ".wacz":
-            return WarcOutput(file, packed or name.endswith(".wacz"), reader, now)
-        case ".parquet":
-            return ParquetOutput(file, readers)
-        case ".csv":
-            return CsvOutput(file, readers)
-        case _:
-            return LinesOutput(file, packed)
+        """Writes what has to stand at the end, if anything, but does not close the file."""
 
 
 def revisited(item: Item) -> tuple[str, int, bytes] | None:
     """Returns the URL, the time and the digest of the page to which a revisit record refers; None for another item."""
-    if (
-        not isinstance(item.raw, Record)
-        or item.raw.fields["warc-type"] != "revisit"
-        or item.raw.block is None
-    ):
+    record = item.raw
+    if not isinstance(record, Record) or record.fields["warc-type"] != "revisit" or record.block is None:
         return None
-    fields = item.raw.fields
-    url, at = (
-        fields.get("warc-refers-to-target-uri", "").strip("<>"),
-        moment(fields.get("warc-refers-to-date")),
-    )
+    fields = record.fields
+    url = fields.get("warc-refers-to-target-uri", "").strip("<>")
+    at = moment(fields.get("warc-refers-to-date"))
     digest = fields.get("warc-payload-digest", "").rpartition(":")[2]
     payload = b""
     with suppress(ValueError):
@@ -90,37 +67,37 @@ def _refers(kept: Original, *, has_url: bool) -> dict[str, str]:
     }
 
 
-class LinesOutput:
-    """Writes lines as they were, and pages of other formats as objects with url, fetched, and html or text."""
+class _Members(Output):
+    """Writes to a file that may be packed: each item in a member of its own, then."""
 
     def __init__(self, file: BinaryIO, packed: bool) -> None:
         self._file = file
         self._packed = packed
 
+    def _put(self, octets: bytes) -> None:
+        self._file.write(gzip.compress(octets, 6, mtime=0) if self._packed else octets)
+
+
+class LinesOutput(_Members):
+    """Writes lines as they were, and pages of other formats as objects with url, fetched, and html or text."""
+
     def keep(self, item: Item, position: int) -> bool:
         """Writes a page."""
         if isinstance(item.raw, bytes):
-            line = item.raw if item.raw.endswith(b"\n") else item.raw + b"\n"
+            line = item.raw.removesuffix(b"\n")
+        elif (found := as_row(item)) is not None:
+            line = json.dumps(found, ensure_ascii=False, default=shown).encode("utf-8", "replace")
         else:
-            if (found := as_row(item)) is None:
-                return False
-            line = json.dumps(found, ensure_ascii=False, default=shown).encode("utf-8", "replace") + b"\n"
-        self._file.write(gzip.compress(line, 6, mtime=0) if self._packed else line)
+            return False
+        self._put(line + b"\n")
         return True
 
-    def drop(self, item: Item, position: int, kept: Original) -> None:
-        """Writes nothing."""
 
-    def close(self) -> None:
-        """Leaves the file as it is."""
-
-
-class WarcOutput:
+class WarcOutput(_Members):
     """Writes records as they were, and pages of other formats as resource records."""
 
     def __init__(self, file: BinaryIO, packed: bool, reader: Callable[[], Reader], now: datetime) -> None:
-        self._file = file
-        self._packed = packed
+        super().__init__(file, packed)
         self._reader = reader
         self._now = now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
         self._source: tuple[Path, BinaryIO, bool] | None = None
@@ -143,14 +120,11 @@ class WarcOutput:
         if record.span is not None and isinstance(reader, Warc):
             source, packed = self._open(reader.path)
             if packed == self._packed or record.block is None:
-                self._copy_span(
-                    source, *record.span, pack=self._packed and not packed, unpack=packed and not self._packed
-                )
+                self._copy_span(_parts(source, *record.span), packed)
                 return True
         if record.block is None:
             return False
-        whole = record.head + record.block + b"\r\n\r\n"
-        self._file.write(gzip.compress(whole, 6, mtime=0) if self._packed else whole)
+        self._put(record.head + record.block + b"\r\n\r\n")
         return True
 
     def _open(self, path: Path) -> tuple[BinaryIO, bool]:
@@ -160,26 +134,18 @@ class WarcOutput:
             self._source = path, file, file.read(2) == b"\x1f\x8b"
         return self._source[1:]
 
-    def _copy_span(self, source: BinaryIO, start: int, end: int, *, pack: bool, unpack: bool) -> None:
-        """Copies a record, however long it is."""
-        import zlib
-
-        stream: Any = (
-            zlib.compressobj(6, wbits=31) if pack else zlib.decompressobj(wbits=31) if unpack else None
-        )
-        source.seek(start)
-        while start < end:
-            part = source.read(min(COPIED, end - start))
-            if not part:
-                raise OSError(None, "an input has changed while it was read")
-            start += len(part)
-            if pack:
-                part = stream.compress(part)
-            while unpack and part:
-                self._file.write(stream.decompress(part, COPIED))
-                part = stream.unconsumed_tail
-            self._file.write(part)
-        if stream is not None:
+    def _copy_span(self, parts: Iterator[bytes], packed: bool) -> None:
+        if packed == self._packed:
+            self._file.writelines(parts)
+        elif self._packed:
+            with gzip.GzipFile("", "wb", 6, self._file, mtime=0) as member:
+                member.writelines(parts)
+        else:
+            stream = zlib.decompressobj(wbits=31)
+            for part in parts:
+                while part:
+                    self._file.write(stream.decompress(part, COPIED))
+                    part = stream.unconsumed_tail
             self._file.write(stream.flush())
 
     def drop(self, item: Item, position: int, kept: Original) -> None:
@@ -194,8 +160,7 @@ class WarcOutput:
                 fields["WARC-Payload-Digest"] = digest
             if item.raw.fields["warc-type"] == "response" and item.raw.block is not None:
                 fields["Content-Type"] = "application/http; msgtype=response"
-                start, _, end = head(item.raw.block)
-                block = item.raw.block[start:end]
+                block = head(item.raw.block)
         self._write(fields, block)
 
     def refer(self, revisit: Record, kept: Original) -> None:
@@ -222,11 +187,20 @@ class WarcOutput:
     def _write(self, fields: dict[str, str], block: bytes) -> None:
         lines = [f"{name}: {' '.join(value.split())}" for name, value in fields.items() if value]
         head = "\r\n".join(["WARC/1.1", *lines, f"Content-Length: {len(block)}", "", ""])
-        whole = head.encode("utf-8", "replace") + block + b"\r\n\r\n"
-        self._file.write(gzip.compress(whole, 6, mtime=0) if self._packed else whole)
+        self._put(head.encode("utf-8", "replace") + block + b"\r\n\r\n")
 
     def close(self) -> None:
         """Lets go of the source."""
         if self._source is not None:
             self._source[1].close()
             self._source = None
+
+
+def _parts(source: BinaryIO, start: int, end: int) -> Iterator[bytes]:
+    source.seek(start)
+    while start < end:
+        part = source.read(min(COPIED, end - start))
+        if not part:
+            raise OSError(None, "an input has changed while it was read")
+        start += len(part)
+        yield part

@@ -1,11 +1,10 @@
 """Reads Parquet by pyarrow (the extra ``parquet``): rows with the columns html or text, and perhaps url and fetched."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dedup.contrib.archives.capture import Item
+from dedup.contrib.archives.capture import Item, Reader
 from dedup.contrib.archives.rows import USUAL, FieldNames, capture
 
 if TYPE_CHECKING:
@@ -23,22 +22,20 @@ class Row(dict[str, Any]):
     cells: "tuple[RecordBatch, int]"  #: where it is, with the types that it has there
 
 
-class Parquet:
+class Parquet(Reader):
     """Reads a Parquet file."""
 
     def __init__(self, path: Path, name: str = "", named: FieldNames = USUAL) -> None:
         """Raises ValueError if it can't be read, or has no pages."""
-        self.path = path
-        self.name = name or str(path)
-        self.size = os.path.getsize(path)
-        self._file = _open(path)
-        self.schema = self._file.schema_arrow
+        super().__init__(path, name)
+        self._pages = _open(path)
+        self.schema = self._pages.schema_arrow
         names, wanted = self.schema.names, [named.text] if named.text else ["html", "text"]
         if not set(wanted) & set(names):
             raise ValueError(f"it has no column {' or '.join(wanted)}, but {', '.join(names)}")
         if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
             raise ValueError(f"it has more than one column {', '.join(twice)}")
-        self._rows: int = self._file.metadata.num_rows
+        self._rows: int = self._pages.metadata.num_rows
         self._named = named
         self._read = 0
 
@@ -50,9 +47,9 @@ class Parquet:
         """Yields an item for each row.  If a row group is damaged, its other rows are lost."""
         self._read = 0
         told = False
-        for group in range(self._file.metadata.num_row_groups):
+        for group in range(self._pages.metadata.num_row_groups):
             try:
-                for batch in self._file.iter_batches(self._rows_at_once(group), [group]):
+                for batch in self._pages.iter_batches(self._rows_at_once(group), [group]):
                     columns = list(zip(batch.schema.names, batch.columns, strict=True))
                     for place in range(batch.num_rows):
                         row = Row({name: _value(column, place) for name, column in columns})
@@ -68,7 +65,7 @@ class Parquet:
 
     def _rows_at_once(self, group: int) -> int:
         # One that is too large in memory may end the process.
-        size: int = self._file.metadata.row_group(group).total_byte_size
+        size: int = self._pages.metadata.row_group(group).total_byte_size
         return max(1, min(ROWS, HELD // max(1, size)))
 
 

@@ -10,12 +10,11 @@ A part that is finished stays finished, even if the run is killed.
 
 import asyncio
 import gc
-import os
+import shutil
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import as_completed
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ import numpy as np
 
 from dedup.batch.hamming import clusters
 from dedup.batch.pairs import Clusters, Numbers
-from dedup.contrib.archives.entries import Row
 from dedup.contrib.archives.journal import Journal
 from dedup.contrib.archives.judging import judge_all
 from dedup.contrib.archives.recalling import RecallingIndex
@@ -52,25 +50,30 @@ def judge_apart(
     if not journal.get("planned"):
         journal.plan(_planned(journal.keys(), detector))
     task = folder, detector, plan, policy
+
+    def advance_in_part(number: int) -> None:
+        advance(done + number)
+
     while True:
         left = journal.left()
         done = journal.count() - sum(left.values())
         at_once = min(len(left), workers or cores())
         if at_once > 1:
             with pool(at_once, detector, "judges pages") as submit:
-                futures = {submit(_judge_next, *task, part, pages): part for part, pages in left.items()}
+                futures = {submit(judge_part, *task, part, pages): part for part, pages in left.items()}
                 for future in as_completed(futures):
                     future.result()
-                    journal.take(part := futures[future], folder)
+                    _take(journal, folder, part := futures[future])
                     advance(done := done + left[part])
         else:
             for part, pages in left.items():
-                judge = _judge_next if done else judge_part
-                judge(*task, part, pages, partial(_advance, advance, done))
-                journal.take(part, folder)
+                judge_part(*task, part, pages, advance_in_part)
+                _take(journal, folder, part)
                 done += pages
         if not (clashing := _clashing(journal.asked())):
             break
+        for part in clashing:  # left over if a run was killed after it had taken the part
+            shutil.rmtree(_own(folder, part), ignore_errors=True)
         journal.join(clashing)
     stats = Counts()
     for counts in journal.counted():
@@ -78,8 +81,14 @@ def judge_apart(
     return stats
 
 
-def _advance(advance: Callable[[int], None], before: int, number: int) -> None:
-    advance(before + number)
+def _own(folder: Path, part: int) -> Path:
+    return folder / f"judging{part}"
+
+
+def _take(journal: Journal, folder: Path, part: int) -> None:
+    own = _own(folder, part)
+    journal.take(part, own / "journal")
+    shutil.rmtree(own)
 
 
 def merge(stats: Counts, counts: dict[str, Any]) -> None:
@@ -95,11 +104,6 @@ def _number(text: str) -> int:
     return int("0" + text.partition(" ")[0].replace(",", "")) if text[:1].isdigit() else 0
 
 
-def _judge_next(*task: Any) -> None:
-    gc.collect()  # the index of the part before is in a cycle, and a process judges a thousand parts
-    judge_part(*task)
-
-
 def judge_part(
     folder: Path,
     detector: Detector,
@@ -109,42 +113,18 @@ def judge_part(
     pages: int,
     advance: Callable[[int], None] = lambda number: None,
 ) -> None:
-    """Judges a part.  The verdicts go into the part's own journal."""
-    path = folder / f"part{part}"
-    for old in folder.glob(f"{path.name}.*"):
-        old.unlink()
-    own = Journal(path)
-    if own.get("pages", pages) != pages:  # it is that of a part that was joined with another
-        own.close()
-        for old in folder.glob(f"{path.name}[.-]*"):
-            old.unlink()
-        path.unlink()
-        own = Journal(path)
-    own.set(pages=pages)
-    address = "memory:" if pages <= SIZE else f"file:{os.path.abspath(path)}.sqlite"
-    index = RecallingIndex(address, detector, own, **vars(plan))
+    """Judges a part.  The verdicts go into a journal of its own."""
+    gc.collect()  # the index of the part before is in a cycle, and a process judges a thousand parts
+    own = _own(folder, part)
+    own.mkdir(exist_ok=True)
     stats = Counts()
-    with closing(_Part(Journal(folder / "journal"), own, part)) as turns:
-        own.begin_verdicts()
-        asyncio.run(judge_all(turns, index, stats, policy, advance))
+    with closing(Journal(own / "journal")) as journal:
+        journal.show(folder / "journal", part)
+        index = RecallingIndex(own, detector, plan, journal, in_memory=pages <= SIZE)
+        journal.begin_verdicts()
+        asyncio.run(judge_all(journal, index, stats, policy, advance))
         rare = np.unique(np.frombuffer(index.rare, np.uint64)).tobytes().hex()
-        own.end_verdicts(stats=stats, rare=rare)
-
-
-class _Part:
-    """The pages of a part: `Turns`."""
-
-    def __init__(self, all: Journal, own: Journal, part: int) -> None:
-        self._all, self.own, self._number = all, own, part
-        self.page = all.page
-        self.drop, self.log, self.keep = own.drop, own.log, own.keep
-
-    def in_turn(self) -> Iterator[Row]:
-        return self._all.in_turn(self._number)
-
-    def close(self) -> None:
-        self._all.close()
-        self.own.close()
+        journal.end_verdicts(stats=stats, rare=rare)
 
 
 def _planned(pages: Iterable[tuple[int, str, bytes]], detector: Detector) -> Iterator[tuple[int, int]]:

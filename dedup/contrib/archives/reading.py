@@ -1,11 +1,9 @@
 """The first part of a cleaning: reads every page, and writes its fingerprint to the journal."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from dedup.contrib.archives.capture import Capture, Reader
-from dedup.contrib.archives.entries import Place
+from dedup.contrib.archives.entries import Batch, Place
 from dedup.contrib.archives.inputs import items
 from dedup.contrib.archives.journal import Journal
 from dedup.contrib.archives.progress import Progress
@@ -34,22 +32,11 @@ def read(
     if sum(reader.size for reader in readers) < SMALL:
         workers = 1
     pages = journal.count()
-    for mark, made in fingerprints(
-        _batches(journal, readers, ranks(readers, others)), detector, workers or cores()
-    ):
-        rows = [(place, page, one) for (place, page), one in zip(mark.pages, made, strict=True)]
-        journal.add(rows, mark.facts, keep)
-        pages += len(rows)
-        advance(mark.done, pages)
-
-
-@dataclass(slots=True)
-class _Mark:
-    """Where a batch ends."""
-
-    pages: list[tuple[Place, Capture]]
-    facts: dict[str, Any]  #: what the journal says when it is done
-    done: int  #: bytes
+    batches = _batches(journal, readers, ranks(readers, others))
+    for batch, made in fingerprints(batches, detector, workers or cores()):
+        journal.add(zip(batch.places, batch.pages, made, strict=True), batch.facts, keep)
+        pages += len(made)
+        advance(batch.done, pages)
 
 
 def ranks(readers: Sequence[Reader], others: int = 0) -> list[int]:
@@ -58,20 +45,19 @@ def ranks(readers: Sequence[Reader], others: int = 0) -> list[int]:
     return [-1 if n < others else names.index(reader.name) for n, reader in enumerate(readers)]
 
 
-def _batches(
-    journal: Journal, readers: Sequence[Reader], ranks: Sequence[int]
-) -> Iterator[tuple[_Mark, list[Capture]]]:
+def _batches(journal: Journal, readers: Sequence[Reader], ranks: Sequence[int]) -> Iterator[Batch]:
     """Yields what the journal does not have yet, in batches.  Raises `ChangedError`."""
     known = Progress(journal)
     start: int = journal.get("items", 0)
     others: dict[str, tuple[int, str]] = journal.get("others", {})
     damage: dict[str, tuple[int, str]] = journal.get("damage", {})
-    pages: list[tuple[Place, Capture]] = []
+    places: list[Place] = []
+    pages: list[Capture] = []
     position = before = size = 0
 
-    def batch(done: int) -> tuple[_Mark, list[Capture]]:
+    def batch(done: int) -> Batch:
         facts = {"items": position, "others": dict(others), "damage": dict(damage)}
-        return _Mark(pages, facts, done), [page for _, page in pages]
+        return Batch(places, pages, facts, done)
 
     for reader, rank in zip(readers, ranks, strict=True):
         for item in items(reader):
@@ -80,7 +66,8 @@ def _batches(
                 known.verdict(item, reader.name)
                 continue
             if item.capture is not None:
-                pages.append((Place(position - 1, rank), item.capture))
+                places.append(Place(position - 1, rank))
+                pages.append(item.capture)
                 size += len(item.capture.body)
             else:
                 table = damage if item.damaged else others
@@ -88,6 +75,6 @@ def _batches(
                 table[item.why] = count + 1, first
             if len(pages) >= BATCH or size >= BATCH_BYTES:
                 yield batch(before + reader.tell())
-                pages, size = [], 0
+                places, pages, size = [], [], 0
         before += reader.size
     yield batch(before)

@@ -5,9 +5,10 @@ So a run that goes on replays the verdicts that it finds, by which it files and 
 looks for nothing.
 """
 
+import os
 from array import array
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 from msgspec.msgpack import Decoder, Encoder
 
@@ -18,16 +19,32 @@ from dedup.index import Verdict
 from dedup.index.entry import Entry, rare_keys
 from dedup.index.local.index import LocalIndex
 from dedup.index.weighing import Order
+from dedup.settings import IndexSettings
 
 _encode = Encoder().encode
 _decode = Decoder(Verdict).decode
 
 
+def address(folder: Path) -> str:
+    """Returns where the index of a cleaning itself is, which can be made again at any time."""
+    return f"file:{os.path.abspath(folder / 'index.sqlite')}"
+
+
 class RecallingIndex(LocalIndex):
     """An index of a cleaning's own, which is empty at first.  The pages have to come in the same order each time."""
 
-    def __init__(self, address: str, detector: Detector, journal: Journal, **options: Any) -> None:
-        super().__init__(address, "dedup", detector, **options)
+    def __init__(
+        self,
+        folder: Path,
+        detector: Detector,
+        plan: IndexSettings,
+        journal: Journal,
+        *,
+        in_memory: bool = False,
+    ) -> None:
+        for old in folder.glob("index.sqlite*"):
+            old.unlink()
+        super().__init__("memory:" if in_memory else address(folder), "dedup", detector, **vars(plan))
         self._journal = journal
         self._said = journal.said()
         self.rare = array("Q")  #: the rare shingles by which pages were looked up

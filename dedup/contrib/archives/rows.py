@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -19,11 +18,6 @@ class FieldNames(NamedTuple):
     id: str = "id"  #: what a page without a URL is called
     key: str = ""  #: of pages alike, the one of the greatest number, or of the latest time, is kept
     text: str = ""  #: the page, as text; "": html, or else text
-
-    @property
-    def fields(self) -> list[str]:
-        """Returns the names of all fields that are read, each once."""
-        return [*dict.fromkeys((*FIELDS, self.id, *filter(None, [self.key, self.text])))]
 
 
 USUAL = FieldNames()
@@ -43,17 +37,10 @@ def capture(row: Mapping[str, Any], where: str = "", named: FieldNames = USUAL) 
     if not isinstance(body, str | bytes):
         return None
     kind: Kind = "html" if is_html else "text"
+    url = url if isinstance(url, str) else ""
     own = row.get(named.id)
-    name = "" if isinstance(url, str) and url else where if own in (None, "") else str(own)
-    return Capture(
-        url if isinstance(url, str) else "",
-        body,
-        kind,
-        None,
-        moment(fetched),
-        name=name,
-        key=_key(row.get(named.key)),
-    )
+    name = "" if url else where if own in (None, "") else str(own)
+    return Capture(url, body, kind, fetched=moment(fetched), name=name, key=_key(row.get(named.key)))
 
 
 def _key(value: object) -> float | None:
@@ -69,19 +56,28 @@ def as_row(item: Item) -> dict[str, Any] | None:
     """Returns an item of any format as a row, with all fields that it has; None if it can't be one."""
     if isinstance(item.raw, dict):
         return item.raw
-    with suppress(ValueError, RecursionError):
-        if isinstance(item.raw, bytes) and isinstance(found := json.loads(item.raw), dict):
-            return found
-    return dict(row(item.capture)) if item.capture else None
+    if isinstance(item.raw, bytes):
+        return parsed(item.raw)
+    if item.capture is None:
+        return None
+    page, fetched = item.capture, written(item.capture.fetched)
+    field = "html" if page.kind == "html" else "text"
+    return {
+        "url": page.url,
+        **({"fetched": fetched} if fetched else {}),
+        field: decode(page.body, page.encoding),
+    }
+
+
+def parsed(line: bytes) -> dict[str, Any] | None:
+    """Returns the JSON object of a line; None if it holds none."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def shown(value: Any) -> str:
     """Returns a value that JSON has not, as text."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-def row(capture: Capture) -> dict[str, str]:
-    """Returns the row as which a page of another format is written."""
-    body, fetched = decode(capture.body, capture.encoding), written(capture.fetched)
-    field = "html" if capture.kind == "html" else "text"
-    return {"url": capture.url, **({"fetched": fetched} if fetched else {}), field: body}

@@ -28,7 +28,7 @@ class Mark(NamedTuple):
     stream: Any  #: what unpacks, as it was there; None if nothing is packed
     read: int  #: how far the file was read
     buffer: bytes
-    gone: int  #: bytes before the buffer
+    taken: int  #: bytes before the buffer
 
 
 class Member:
@@ -54,9 +54,8 @@ class Member:
         self._file = file
         self._stream = zlib.decompressobj(wbits=31) if packed else None
         self._parts = self._begin()
-        self._buffer = b""
-        self._at = 0
-        self._gone = 0  # bytes before the buffer
+        self._buffer = bytearray()  # what comes next
+        self._taken = 0  # bytes before that
         self._length: int | None = None  # unpacked bytes, once that is known
         self._twice = 0  # bytes that were passed over, and gone back over
 
@@ -94,62 +93,57 @@ class Member:
         begins = _unpacked(packed, FIRST) if packed.startswith(MAGIC) else b""
         return bool(begins and self._goes_on and self._goes_on(begins))
 
+    def _more(self) -> bool:
+        part = next(self._parts, b"")
+        self._buffer += part
+        return bool(part)
+
     def tell(self) -> int:
         """Returns how many unpacked bytes were taken."""
-        return self._gone + self._at
+        return self._taken
+
+    def next_line(self, limit: int) -> bytes:
+        """Returns the next line with its line end, but at most ``limit`` bytes, without taking it; b"" at the end."""
+        seen = 0
+        while not (end := self._buffer.find(b"\n", seen, limit) + 1) and len(self._buffer) < limit:
+            seen = len(self._buffer)
+            if not self._more():
+                break
+        return bytes(self._buffer[: end or limit])
 
     def line(self, limit: int) -> bytes:
-        """Takes the next line with its line end, but at most ``limit`` bytes; b"" at the end."""
-        end = self._buffer.find(b"\n", self._at) + 1
-        if end:
-            return self.take(min(end - self._at, limit))
-        parts = [self._buffer[self._at :]]
-        size = len(parts[0])
-        while not end and size < limit and (part := next(self._parts, b"")):
-            parts.append(part)
-            end = part.find(b"\n") + 1
-            size += end or len(part)
-        self._hold(parts)
-        return self.take(min(size, limit))
+        """Takes the next line."""
+        return self.take(len(self.next_line(limit)))
 
     def take(self, count: int) -> bytes:
         """Takes the next bytes; at the end there may be fewer."""
         self.ready(count)
-        taken = self._buffer[self._at : self._at + count]
-        self._at += len(taken)
+        taken = bytes(self._buffer[:count])
+        del self._buffer[:count]
+        self._taken += len(taken)
         return taken
 
     def ready(self, count: int) -> int:
         """Makes bytes ready to be taken.  Returns how many are: more than ``count``, or fewer at the end."""
-        have = len(self._buffer) - self._at
-        if have < count and (part := next(self._parts, b"")):
-            parts = [self._buffer[self._at :]]
-            while part:
-                parts.append(part)
-                have += len(part)
-                part = next(self._parts, b"") if have < count else b""
-            self._hold(parts)
-        return have
+        while len(self._buffer) < count and self._more():
+            pass
+        return len(self._buffer)
 
     def peek(self, after: int, count: int) -> bytes:
         """Returns bytes that are ready, from ``after`` on, without taking them."""
-        return self._buffer[self._at + after : self._at + after + count]
-
-    def _hold(self, parts: list[bytes]) -> None:
-        """Makes these parts the buffer.  It begins with the next byte."""
-        self._gone += self._at
-        self._buffer, self._at = b"".join(parts), 0
+        return bytes(self._buffer[after : after + count])
 
     def skip(self, count: int) -> int:
         """Skips the next bytes, and returns how many there were."""
-        left = count - (len(self._buffer) - self._at)
+        left = count - len(self._buffer)
         if left > 0 and not self.packed:
             at = self._file.tell()
             end = self._file.seek(0, 2) if self._stop is None else self._stop
-            self._file.seek(min(at + left, end))
-            self._gone += len(self._buffer) + min(left, end - at)
-            self._buffer, self._at = b"", 0
-            return count - max(0, at + left - end)
+            skipped = min(left, end - at)
+            self._file.seek(at + skipped)
+            self._taken += len(self._buffer) + skipped
+            self._buffer.clear()
+            return count - left + skipped
         passed = 0
         while passed < count and (part := self.take(min(UNPACKED, count - passed))):
             passed += len(part)
@@ -163,33 +157,23 @@ class Member:
             return False
         return not self.packed or self._twice <= TWICE + self.tell()
 
-    def back(self, taken: bytes) -> None:
-        """Puts bytes back, so that they are the next ones again."""
-        if self._buffer.endswith(taken, 0, self._at):  # where they still are
-            self._at -= len(taken)
-            return
-        self._gone += self._at - len(taken)
-        self._buffer, self._at = taken + self._buffer[self._at :], 0
-
     def mark(self) -> Mark:
         """Returns the current place."""
         stream = self._stream and self._stream.copy()
-        return Mark(stream, self._file.tell(), self._buffer[self._at :], self.tell())
+        return Mark(stream, self._file.tell(), bytes(self._buffer), self._taken)
 
     def go_to(self, mark: Mark) -> None:
         """Returns to a place.  A place may be used once."""
         if self._length is None or self.tell() < self._length:  # it is passed over to its end once
-            self._twice += self.tell() - mark.gone
+            self._twice += self.tell() - mark.taken
         self._file.seek(mark.read)
         self._stream = mark.stream
         self._parts = self._begin()
-        self._buffer, self._at, self._gone = mark.buffer, 0, mark.gone
+        self._buffer, self._taken = bytearray(mark.buffer), mark.taken
 
     def is_at_end(self) -> bool:
         """Returns whether nothing is left.  Only then is it known whether the member was whole."""
-        if self._at >= len(self._buffer) and (part := next(self._parts, b"")):
-            self._hold([part])
-        return self._at >= len(self._buffer)
+        return not self._buffer and not self._more()
 
 
 def members(

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dedup.contrib.archives.capture import Item, Reader
-from dedup.contrib.archives.entries import Original
 from dedup.contrib.archives.inputs import items
+from dedup.contrib.archives.outputs import Output
 from dedup.contrib.archives.parquet import Parquet, Row
 from dedup.contrib.archives.rows import as_row, shown
 
@@ -20,7 +20,7 @@ ROWS, HELD = 10_000, 1 << 26
 TYPES = {bool: "bool", int: "int64", float: "float64", bytes: "binary"}
 
 
-class CsvOutput:
+class CsvOutput(Output):
     """Writes CSV in UTF-8, the names of the columns first."""
 
     def __init__(self, file: BinaryIO, readers: Sequence[Reader]) -> None:
@@ -42,14 +42,8 @@ class CsvOutput:
         )
         return True
 
-    def drop(self, item: Item, position: int, kept: Original) -> None:
-        """Writes nothing."""
 
-    def close(self) -> None:
-        """Leaves the file as it is."""
-
-
-class ParquetOutput:
+class ParquetOutput(Output):
     """Writes Parquet: of Parquet alone as it was there, with its types."""
 
     def __init__(self, file: BinaryIO, readers: Sequence[Reader]) -> None:
@@ -87,9 +81,6 @@ class ParquetOutput:
         rows = pa.concat_tables([self._schema.empty_table(), *self._rows], promote_options="permissive")
         self._writer.write_table(rows.select(self._schema.names).cast(self._schema).unify_dictionaries())
         self._rows, self._size = [], 0
-
-    def drop(self, item: Item, position: int, kept: Original) -> None:
-        """Writes nothing."""
 
     def close(self) -> None:
         """Writes what is left, and the end of the file."""

@@ -4,14 +4,12 @@ Other libraries stop at the first damaged record, or read what follows as a part
 finds the next record: by the next member of gzip, or by the next line that begins a record.
 """
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
-from dedup.contrib.archives.capture import MAX_BODY, Capture, Item, is_judged, moment
+from dedup.contrib.archives.capture import MAX_BODY, Capture, Item, Reader, is_judged, moment
 from dedup.contrib.archives.http import charset_of, kind_of, parse
 from dedup.contrib.archives.streams import Member, members
 from dedup.settings import Types
@@ -41,19 +39,12 @@ class Record:
     span: tuple[int, int] | None
 
 
-class Warc:
+class Warc(Reader):
     """Reads a WARC file."""
 
     def __init__(self, path: Path, name: str = "", types: Types = "html") -> None:
-        self.path = path
-        self.name = name or str(path)
-        self.size = os.path.getsize(path)
+        super().__init__(path, name)
         self._types = types
-        self._file: BinaryIO | None = None
-
-    def tell(self) -> int:
-        """Returns how many bytes have been read."""
-        return self._file.tell() if self._file and not self._file.closed else 0
 
     def __iter__(self) -> Iterator[Item]:
         """Yields its records."""
@@ -111,24 +102,22 @@ def _next(member: Member) -> Item | None:
     if "warc-type" not in fields or not (length.isascii() and length.isdigit()):
         return _damage(member, "head", head)
     count = int(length) if len(length) <= MAX_DIGITS else 10**MAX_DIGITS
-    mark = member.mark() if count > MAX_BODY else None
-    if mark is None:  # where its length is wrong, nothing of it is taken
-        ready = member.ready(count + 5)
-        got, rest, is_last = min(ready, count), member.peek(count, 4), ready < count + 5
+    mark = None
+    if count <= MAX_BODY:  # where its length is wrong, nothing of it is taken
+        got, end = min(member.ready(count), count), count
     else:
-        got, rest = member.skip(count) if member.may_have(count) else 0, member.take(4)
-        is_last = member.is_at_end()
-    ended = _ENDS.match(rest) or (not rest.strip(b"\r\n") and is_last)
-    if got < count or not ended:
+        mark = member.mark()
+        got, end = member.skip(count) if member.may_have(count) else 0, 0
+    is_last = member.ready(end + 5) < end + 5
+    rest = member.peek(end, 4)
+    gap = _ENDS.match(rest)
+    if got < count or not (gap or (is_last and not rest.strip(b"\r\n"))):
         if mark is not None:
             member.go_to(mark)
         cut = got < count and member.broken
         return _damage(member, "cut_off" if cut else "length", head)
-    block = None
-    if mark is None:
-        block, rest = member.take(count), member.take(len(rest))
-    if ended is not True and ended.end() < len(rest):
-        member.back(rest[ended.end() :])
+    block = member.take(count) if mark is None else None
+    member.take(gap.end() if gap else len(rest))
     span = None
     if not member.packed:
         span = (start, member.tell()) if not member.start else None
@@ -159,10 +148,8 @@ def _head(member: Member, first: bytes) -> tuple[bytes, dict[str, str]]:
 def _damage(member: Member, why: str, begins: bytes) -> Item:
     """Takes the damaged bytes up to the next record of the member.  If there are more than `MAX_BODY`, the rest is passed over."""
     taken, size = [begins], len(begins)
-    while line := member.line(MAX_LINE):
-        if _FIRST.fullmatch(line):
-            member.back(line)
-            break
+    while (line := member.next_line(MAX_LINE)) and not _FIRST.fullmatch(line):
+        member.take(len(line))
         size += len(line)
         if size <= MAX_BODY:
             taken.append(line)

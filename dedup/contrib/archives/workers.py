@@ -12,17 +12,15 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import connection, get_all_start_methods, get_context, parent_process
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from dedup.contrib.archives.capture import Capture, fingerprint, payload_digest
-from dedup.contrib.archives.entries import Imprint
+from dedup.contrib.archives.entries import Batch, Imprint
 from dedup.contrib.archives.packing import pack
 from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector
-
-T = TypeVar("T")
 
 #: Batches that wait for each worker, so that none waits for the reader.
 AHEAD = 3
@@ -34,26 +32,25 @@ def cores() -> int:
 
 
 def fingerprints(
-    batches: Iterable[tuple[T, Sequence[Capture]]], detector: Detector, workers: int
-) -> Iterator[tuple[T, list[Imprint]]]:
-    """Yields the packed fingerprints of each batch, with what was given beside the batch, in the order of the batches.
+    batches: Iterable[Batch], detector: Detector, workers: int
+) -> Iterator[tuple[Batch, list[Imprint]]]:
+    """Yields each batch with the packed fingerprints of its pages, in the order of the batches.
 
     With one worker, this process does the work itself.  At most `AHEAD` batches for each worker are in memory.
     """
     if workers == 1:
-        for what, batch in batches:
-            yield what, _make(batch, detector)
+        for batch in batches:
+            yield batch, _make(batch.pages, detector)
         return
-    waiting: deque[tuple[T, Future[list[Imprint]]]] = deque()
+    waiting: deque[tuple[Batch, Future[list[Imprint]]]] = deque()
     with pool(workers, detector, "makes fingerprints") as submit:
-        for what, batch in batches:
-            waiting.append((what, submit(_work, batch)))
+        for batch in batches:
+            waiting.append((batch, submit(_work, batch.pages)))
             if len(waiting) >= AHEAD * workers:
-                what, future = waiting.popleft()
-                yield what, future.result()
-        while waiting:
-            what, future = waiting.popleft()
-            yield what, future.result()
+                first, future = waiting.popleft()
+                yield first, future.result()
+        for first, future in waiting:
+            yield first, future.result()
 
 
 @contextmanager

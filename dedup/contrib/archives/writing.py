@@ -9,11 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from dedup.contrib.archives.capture import Reader
+from dedup.contrib.archives.capture import Item, Reader
+from dedup.contrib.archives.entries import Original
 from dedup.contrib.archives.inputs import INPUT, items
 from dedup.contrib.archives.journal import Journal
-from dedup.contrib.archives.outputs import Output, WarcOutput, output, revisited
+from dedup.contrib.archives.outputs import LinesOutput, Output, WarcOutput, revisited
 from dedup.contrib.archives.progress import ChangedError, Progress
+from dedup.contrib.archives.tables import CsvOutput, ParquetOutput
+from dedup.contrib.archives.targets import form
 from dedup.files import make_private
 
 #: The reason for which files of a folder are no pages; it is counted when they are read.
@@ -35,7 +38,7 @@ def write(
     stamps = list(map(_stamp, readers))
     with _target(name, folder) as file, ExitStack() as opened:
         current = readers[0]
-        target: Output = output(file, name, readers[others:], lambda: current, now)
+        target = _output(file, name, readers[others:], lambda: current, now)
         opened.callback(target.close)
         known = Progress(journal)
         before = 0
@@ -47,11 +50,7 @@ def write(
                     continue
                 if verdict is not None and verdict.kept is not None:
                     target.drop(item, position, verdict.kept)
-                elif (
-                    isinstance(target, WarcOutput)
-                    and (page := revisited(item))
-                    and (of := journal.stand_in(*page))
-                ):
+                elif isinstance(target, WarcOutput) and (of := _stand_in(journal, item)):
                     target.refer(item.raw, of)
                 elif item.damaged:
                     if isinstance(item.raw, bytes) and name != INPUT:
@@ -65,6 +64,27 @@ def write(
             if _stamp(reader) != stamp:  # records are copied from the file itself
                 raise ChangedError(reader.name)
     journal.set(unwritten=unwritten)
+
+
+def _output(
+    file: BinaryIO, name: str, readers: Sequence[Reader], reader: Callable[[], Reader], now: datetime
+) -> Output:
+    """Returns the output in the format of a name; ``reader`` returns the one whose items are being written."""
+    packed = name.endswith(".gz")
+    match form(name):
+        case ".warc" | ".wacz":
+            return WarcOutput(file, packed or name.endswith(".wacz"), reader, now)
+        case ".parquet":
+            return ParquetOutput(file, readers)
+        case ".csv":
+            return CsvOutput(file, readers)
+        case _:
+            return LinesOutput(file, packed)
+
+
+def _stand_in(journal: Journal, item: Item) -> Original | None:
+    page = revisited(item)
+    return page and journal.stand_in(*page)
 
 
 def _set_aside(path: Path, octets: bytes) -> None:

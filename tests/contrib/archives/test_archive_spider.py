@@ -19,7 +19,7 @@ def lines(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_it_drops_what_the_command_drops(tmp_path: Path) -> None:
+def test_spider_drops_as_command(tmp_path: Path) -> None:
     pages = {f"http://127.0.0.1:1/{n}": f"<p>{words(n % 12)} {words(n, n % 4)} <a href=/>" for n in range(40)}
     pages["http://127.0.0.1:1/refresh"] = REFRESH
     pages["http://127.0.0.1:1/" + "long" * 1000] = f"<p>{words('long')}"
@@ -45,7 +45,7 @@ def test_it_drops_what_the_command_drops(tmp_path: Path) -> None:
     assert "Not in this crawl: 1 cut_off" in said
 
 
-def test_it_judges_pages_however_they_were_sent(tmp_path: Path) -> None:
+def test_spider_every_coding(tmp_path: Path) -> None:
     archive(path := tmp_path / "x.warc", SENT)
     dropped = tmp_path / "dropped.jsonl"
     done = scrapy("crawl", "warc", "-a", f"path={path}", "-s", f"DEDUP_LOG={dropped}")
@@ -53,17 +53,17 @@ def test_it_judges_pages_however_they_were_sent(tmp_path: Path) -> None:
     assert len(lines(dropped)) == len(SENT) - 1
 
 
-def test_what_it_can_t_read_stops_it_before_it_begins(tmp_path: Path) -> None:
+def test_spider_missing_file(tmp_path: Path) -> None:
     done = scrapy("crawl", "warc", "-a", f"path={tmp_path}/none", "-s", f"DEDUP_LOG={tmp_path}/log.jsonl")
     assert done.returncode == 2
     assert f"the input {tmp_path}/none can't be read: there is no such file" in done.stderr
 
 
-def test_wrong_arguments_are_told() -> None:
+def test_spider_wrong_arguments() -> None:
     assert str(WarcSpider().wrong) == "path is missing; give one or more files: -a path=pages.warc.gz"
     assert str(WarcSpider(file="x").wrong) == "this spider has no argument file; allowed: path"
 
 
-def test_the_commands_of_an_index_do_not_ask_which_spider_is_meant(tmp_path: Path) -> None:
+def test_index_info_without_spider(tmp_path: Path) -> None:
     done = scrapy("index", "info", "-s", f"DEDUP_INDEX=file:{tmp_path}/none.sqlite", "--spider", "")
     assert "nothing has been filed there yet" in done.stderr

@@ -1,6 +1,5 @@
 """Pages that have no say in each other's verdicts are judged apart, on all cores, with the verdicts of one process."""
 
-import gc
 import json
 import random
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from benchmarks import volume
 from dedup.contrib.archives import Cleaning, parts
 from dedup.contrib.archives.journal import Journal
-from dedup.contrib.archives.recalling import RecallingIndex
 from tests.contrib.archives.test_archive import write
 from tests.support.crawls import words
 from tests.support.pages.shops import COPIES, Shop
@@ -66,7 +64,7 @@ def together(pages: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_the_verdicts_are_those_of_one_process(
+def test_verdicts_of_one_process(
     workers: int, pages: Path, together: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parts, "SIZE", 12)
@@ -79,9 +77,7 @@ def test_the_verdicts_are_those_of_one_process(
     assert not [*tmp_path.glob("apart/*.part")]
 
 
-def test_hosts_most_of_which_hang_together_are_judged_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hosts_that_hang_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 10,000 such pages, 9,973 were judged together, and again with the others, which shared a rare shingle with them."""
     monkeypatch.setattr(volume, "EACH", 40)
     rows = [json.dumps(row) for row in volume.pages(600, seed=1, largest=0)]
@@ -92,47 +88,3 @@ def test_hosts_most_of_which_hang_together_are_judged_once(
     monkeypatch.setattr(parts, "judge_part", lambda *task: (judged.append(task[5]), judge_part(*task)))
     cleaned(tmp_path, path)
     assert judged == [len(rows)]
-
-
-def test_what_was_judged_before_a_run_was_killed_is_not_judged_again(
-    pages: Path, together: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parts, "SIZE", 12)
-    judged: list[int] = []
-    judge_part = parts.judge_part
-
-    def dying(*task: Any) -> None:
-        if len(judged) == 3:
-            raise KeyboardInterrupt
-        judged.append(task[4])
-        judge_part(*task)
-
-    monkeypatch.setattr(parts, "judge_part", dying)
-    with pytest.raises(KeyboardInterrupt):
-        cleaned(tmp_path / "apart", pages)
-    first, judged[:] = set(judged), []
-    monkeypatch.setattr(parts, "_clashing", lambda asked: {})  # which would judge some once more
-    monkeypatch.setattr(parts, "judge_part", lambda *task: (judged.append(task[4]), judge_part(*task)))
-    cleaned(tmp_path / "apart", pages)
-    assert len(first) == 3
-    assert judged
-    assert not first & {*judged}
-
-
-def test_a_process_holds_the_index_of_one_part_at_a_time(
-    pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Python would leave them in memory for long: a hundred thousand short texts took 430 MB."""
-    monkeypatch.setattr(parts, "SIZE", 12)
-    held: list[int] = []
-    judge_all = parts.judge_all
-
-    def counting(*arguments: Any) -> Any:
-        held.append(sum(isinstance(each, RecallingIndex) for each in gc.get_objects()))
-        return judge_all(*arguments)
-
-    monkeypatch.setattr(parts, "judge_all", counting)
-    gc.collect()  # those of other tests
-    cleaned(tmp_path / "apart", pages)
-    assert len(held) > 5
-    assert {*held} == {1}

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from dedup import SettingsError
 from dedup.contrib.archives import Cleaning, open_input
-from tests.contrib.archives.test_archive import parquet, record, write
+from tests.contrib.archives.test_archive import write
 from tests.support.crawls import words
 from tests.support.processes import scrapy
 
@@ -43,7 +42,7 @@ def cleaned(folder: Path, *paths: Path, **how: Any) -> tuple[Rows, dict[str, str
     return read(kept), {record["url"]: record["duplicate_of"] for record in found}
 
 
-def test_a_row_without_a_url_is_called_by_its_id_or_by_its_place(tmp_path: Path) -> None:
+def test_rows_without_url(tmp_path: Path) -> None:
     files = [
         lines(tmp_path / name, rows)
         for name, rows in (("a.jsonl", WITH_IDS), ("b.jsonl", OTHER_IDS), ("c.jsonl", WITHOUT))
@@ -64,13 +63,13 @@ def test_a_row_without_a_url_is_called_by_its_id_or_by_its_place(tmp_path: Path)
     assert f"{files[0]}:2" in (tmp_path / "r.html").read_text()
 
 
-def test_many_rows_of_one_content_are_no_wall(tmp_path: Path) -> None:
+def test_rows_are_no_wall(tmp_path: Path) -> None:
     rows = [{"id": f"folder{n}/row{n}", "text": story(1)} for n in range(500)]
     kept, dropped = cleaned(tmp_path, lines(tmp_path / "a.jsonl", rows))
     assert (len(kept), len(dropped)) == (1, 499)
 
 
-def test_a_second_run_joins_the_first_by_an_index(tmp_path: Path) -> None:
+def test_second_run_joins_by_index(tmp_path: Path) -> None:
     first, second = lines(tmp_path / "a.jsonl", WITH_IDS), lines(tmp_path / "b.jsonl", OTHER_IDS)
     index = f"file:{tmp_path / 'index'}"
     assert "0 pages known before, 2 filed" in scrapy("dedup", first, "--index", index).stdout
@@ -84,7 +83,7 @@ def test_a_second_run_joins_the_first_by_an_index(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keep", "kept"), [("first", [8, 7]), ("longest", [9, 7]), ("newest", [10, 7]), ("score", [9, 7])]
 )
-def test_of_those_alike_the_one_that_is_asked_for_is_kept(keep: str, kept: list[int], tmp_path: Path) -> None:
+def test_keep(keep: str, kept: list[int], tmp_path: Path) -> None:
     rows = [
         {"id": 10, "text": story(1), "fetched": "2026-11-03T00:00:00Z", "score": None},
         {"id": 7, "text": story(2)},
@@ -95,30 +94,7 @@ def test_of_those_alike_the_one_that_is_asked_for_is_kept(keep: str, kept: list[
     assert sorted(row["id"] for row in cleaned(tmp_path, path, keep=keep)[0]) == sorted(kept)
 
 
-def test_the_newest_is_not_kept_where_nobody_knows_which_it_is(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", [{"text": story(1)}, {"text": story(1)}])
-    with pytest.raises(
-        SettingsError, match="--keep is 'newest', and of no page it is known when it was fetched"
-    ):
-        Cleaning([str(path)], str(tmp_path / "kept.jsonl"), keep="newest").run()
-    empty = lines(tmp_path / "empty.jsonl", [])
-    for keep in ("newest", "score"):
-        assert "dedup/pages" not in Cleaning([str(empty)], keep=keep).run().stats
-
-
-def test_a_field_that_no_row_has_is_told_and_leaves_nothing(tmp_path: Path) -> None:
-    path, output = lines(tmp_path / "a.jsonl", WITH_IDS), tmp_path / "o.jsonl"
-    for option, why in {
-        "--keep": "no row has a number or a time in a field of that name; allowed: first",
-        "--id": "no row without a url has anything in a field of that name; allowed: the name of a field that names rows",
-    }.items():
-        done = scrapy("dedup", path, "-o", output, option, "longst")
-        assert done.returncode == 2
-        assert f"{option} is 'longst', and {why}" in done.stderr
-        assert not [*tmp_path.glob("o.jsonl*")]
-
-
-def test_an_archive_is_cleaned_of_what_is_in_another_alone(tmp_path: Path) -> None:
+def test_against(tmp_path: Path) -> None:
     first, second = lines(tmp_path / "a.jsonl", WITHOUT), lines(tmp_path / "b.jsonl", WITH_IDS + OTHER_IDS)
     kept, dropped = cleaned(tmp_path, first, against=str(second))
     assert [row["text"] for row in kept] == [story(4), story(4)]  # not for each other
@@ -137,34 +113,3 @@ def test_an_archive_is_cleaned_of_what_is_in_another_alone(tmp_path: Path) -> No
         assert found[1].block == story(4).encode()
         (tmp_path / "kept.warc").unlink()
     assert "3 pages known before, 1 filed" in scrapy("dedup", first, "--index", index).stdout
-
-
-def test_archives_of_any_format_are_cleaned_of_each_other(tmp_path: Path) -> None:
-    theirs = parquet(tmp_path / "theirs.parquet")
-    rows = [
-        row["html"]
-        for row in (
-            json.loads(item.raw) if isinstance(item.raw, bytes) else item.raw for item in open_input(theirs)
-        )
-    ]
-    own = [record("http://mirror.example/0", rows[0]), record("http://mirror.example/new", f"<p>{words(77)}")]
-    path = write(tmp_path / "own.warc", b"".join(own))
-    Cleaning([str(path)], str(tmp_path / "kept.warc"), against=str(theirs)).run()
-    kept = [item.raw.fields for item in open_input(tmp_path / "kept.warc")]
-    assert [(one["warc-type"], one.get("warc-refers-to-target-uri")) for one in kept] == [
-        ("revisit", "http://example.org/0"),
-        ("response", None),
-    ]
-
-
-def test_what_cant_be_cleaned_against_is_told(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", WITHOUT)
-    with pytest.raises(SettingsError, match="nowhere"):
-        Cleaning([str(path)], against=str(tmp_path / "nowhere")).run()
-    assert scrapy("dedup", path, "--against", "memory:").returncode == 2
-    nowhere = tmp_path / "index"
-    told = scrapy("dedup", path, "--against", f"file:{nowhere}")
-    assert told.returncode == 2
-    assert told.stderr.startswith(f"dedup: --against is file:{nowhere}, where no index is; ")
-    assert not nowhere.exists()
-    assert scrapy("dedup", path, "--against", path, "--index", f"file:{path}").returncode == 2

@@ -104,9 +104,7 @@ def rows() -> list[dict[str, Any]]:
 NAMED = {"html": "html", "url": "url", "id": "name", "order": "n"}
 
 
-def test_the_verdicts_are_those_of_one_machine_even_if_a_task_dies(
-    spark: Any, rows: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_verdicts_of_one_machine(spark: Any, rows: list[dict[str, Any]], tmp_path: Path) -> None:
     wanted = alone(rows)
     assert {says[0] for says in wanted.values()} == {"new", "duplicate", "unjudged"}
     assert {says[4] for says in wanted.values()} == {None, "exact", "simhash"}
@@ -125,7 +123,7 @@ def test_the_verdicts_are_those_of_one_machine_even_if_a_task_dies(
     assert os.path.exists(died)
 
 
-def test_unique_gives_the_rows_that_are_kept(spark: Any, rows: list[dict[str, Any]]) -> None:
+def test_unique(spark: Any, rows: list[dict[str, Any]]) -> None:
     wanted = {
         name for name, says in alone(rows, chrome=False, scope="host").items() if says[0] != "duplicate"
     }
@@ -135,7 +133,7 @@ def test_unique_gives_the_rows_that_are_kept(spark: Any, rows: list[dict[str, An
     assert {row["name"] for row in found.collect()} == wanted
 
 
-def test_of_pages_alike_that_is_kept_which_is_asked_for(spark: Any) -> None:
+def test_keep(spark: Any) -> None:
     story = "the keeper lights the lamp at dusk and the ships far out turn away from the rocks in time " * 3
     texts = [story, story + "Yes!", story.upper(), "Not found"]
     rows = [
@@ -151,7 +149,7 @@ def test_of_pages_alike_that_is_kept_which_is_asked_for(spark: Any) -> None:
         assert {int(row.id): int(row.of_id or row.id) for row in found} == dict(enumerate(wanted)), how
 
 
-def test_pairs_and_clusters_are_those_that_a_detector_finds(spark: Any, rows: list[dict[str, Any]]) -> None:
+def test_pairs_and_clusters(spark: Any, rows: list[dict[str, Any]]) -> None:
     with dedup.open() as pages:
         detector = pages.detector
         made = {}  # of each content, the first page
@@ -177,49 +175,24 @@ def test_pairs_and_clusters_are_those_that_a_detector_finds(spark: Any, rows: li
     assert all(cluster[name] == name for name in made if name not in alike)
 
 
-def test_a_method_of_other_keys(spark: Any, rows: list[dict[str, Any]]) -> None:
+def test_method_of_other_keys(spark: Any, rows: list[dict[str, Any]]) -> None:
     table = spark.createDataFrame(rows)
     assert told(verdicts(table, **NAMED, method="minhash")) == alone(rows, method="minhash")
 
 
-def test_a_mistake_is_told_in_one_line(spark: Any) -> None:
+def test_mistakes_in_one_line(spark: Any) -> None:
     table = spark.createDataFrame([("a", "text", 1)], "url string, body string, n int")
     mistakes: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
         ([1], {"text": "body"}, TypeError, "pages is a list; allowed: a DataFrame of PySpark"),
         (table, {"url": "url"}, TypeError, "of html, text and tokens, none are given; give one"),
-        (
-            table,
-            {"text": "body"},
-            TypeError,
-            "neither id nor url is given; give a column that tells each row",
-        ),
-        (
-            table,
-            {"text": "bodi", "id": "n"},
-            ValueError,
-            "text names the column 'bodi', which the table has not; is body",
-        ),
+        (table, {"text": "body"}, TypeError, "neither id nor url is given; give a column that tells each"),
+        (table, {"text": "bodi", "id": "n"}, ValueError, "text names the column 'bodi', which the table has not; is body"),
         (table, {"text": "n", "url": "url"}, TypeError, "text names the column 'n' of int; allowed: strings"),
         (table, {"text": 7, "url": "url"}, TypeError, "text is 7; allowed: the name of a column"),
-        (
-            table,
-            {"text": "body", "url": "url", "order": ["m"]},
-            ValueError,
-            "order names the column 'm', which",
-        ),
-        (
-            table,
-            {"text": "body", "url": "url", "max_distence": 3},
-            TypeError,
-            "there is no setting max_distence; is",
-        ),
-        (
-            table,
-            {"text": "body", "url": "url", "max_distance": 9},
-            SettingsError,
-            "max_distance is 9; allowed: a whole",
-        ),
-    ]
+        (table, {"text": "body", "url": "url", "order": ["m"]}, ValueError, "order names the column 'm', which"),
+        (table, {"text": "body", "url": "url", "max_distence": 3}, TypeError, "there is no setting max_distence; is"),
+        (table, {"text": "body", "url": "url", "max_distance": 9}, SettingsError, "max_distance is 9; allowed: a whole"),
+    ]  # fmt: skip
     for pages, given, kind, says in mistakes:
         with pytest.raises(kind) as caught:
             fingerprints(pages, **given)
@@ -234,15 +207,13 @@ def test_a_mistake_is_told_in_one_line(spark: Any) -> None:
         ([None, "b"], "1 row has no id; name a column by id= that tells each row from all others"),
     ],
 )
-def test_ids_that_tell_no_rows_apart_are_told(spark: Any, ids: list[str | None], says: str) -> None:
+def test_equal_or_missing_ids(spark: Any, ids: list[str | None], says: str) -> None:
     table = spark.createDataFrame([(each, "text") for each in ids], "name string, body string")
     with pytest.raises(DedupError, match=f"^{re.escape(says)}$"):
         verdicts(table, text="body", id="name")
 
 
-def test_archives_are_cleaned_as_by_one_machine(
-    spark: Any, rows: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_archives_as_by_one_machine(spark: Any, rows: list[dict[str, Any]], tmp_path: Path) -> None:
     pages = [{**row, "fetched": row["n"] // 40} for row in rows if row["html"]]
     wall = "<title>Log in</title><p>" + "you have to log in before you can read this page of ours " * 9
     pages += [{"url": f"http://walled.example/story/{name}", "html": wall} for name in "abcdefghijkl"]
@@ -263,7 +234,7 @@ def test_archives_are_cleaned_as_by_one_machine(
     assert counts["dedup/dropped"] > 20
 
 
-def test_every_setting_arrives_in_a_task(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_every_setting_arrives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     page = Capture("http://a.org/", b"<p>" + b"story " * 50)
     turn = pa.array([(0, 0, "", 0, 0, 0)], ORDER)
 
@@ -288,7 +259,7 @@ def test_every_setting_arrives_in_a_task(monkeypatch: pytest.MonkeyPatch, tmp_pa
     check(seen, (*IndexSettings.settings(), *FilterSettings.settings()), clean, tmp_path)
 
 
-def test_spark_that_cannot_be_started_is_told_in_one_line(tmp_path: Path) -> None:
+def test_spark_that_cannot_start(tmp_path: Path) -> None:
     source = tmp_path / "pages.jsonl"
     source.write_text('{"text": "one"}\n')
     without_java = {"PATH": "", "JAVA_HOME": ""}
@@ -306,7 +277,7 @@ def test_spark_that_cannot_be_started_is_told_in_one_line(tmp_path: Path) -> Non
         assert told.count("\n") == 1
 
 
-def test_the_example_prints_what_the_text_shows(spark: Any) -> None:
+def test_documented_example(spark: Any) -> None:
     text = (ROOT / "docs" / "contrib" / "spark.md").read_text()
     blocks = re.sub(r"^```pycon\n(.*?)^```", r"\1", text, flags=re.MULTILINE | re.DOTALL)
     example = doctest.DocTestParser().get_doctest(
@@ -318,7 +289,7 @@ def test_the_example_prints_what_the_text_shows(spark: Any) -> None:
     assert runner.tries >= 5
 
 
-def test_if_java_ends_that_is_told() -> None:
+def test_java_ends() -> None:
     """As it does when it runs out of memory."""
     program = """if True:
         from dedup.contrib.spark.session import session

@@ -95,9 +95,7 @@ def replayed(tmp_path: Path) -> Iterator[Callable[[Path], Any]]:
 
 @pytest.mark.skipif(not PYWB.exists(), reason="pywb is not installed: replay is NOT tested")
 @pytest.mark.parametrize("kind", ["warc.gz", "wacz"])
-def test_pywb_replays_near_duplicates_and_equal_copies(
-    kind: str, tmp_path: Path, replayed: Callable[[Path], Any]
-) -> None:
+def test_pywb_replays_duplicates(kind: str, tmp_path: Path, replayed: Callable[[Path], Any]) -> None:
     path, kept, index = tmp_path / "pages.warc.gz", tmp_path / f"kept.{kind}", tmp_path / "kept.cdxj"
     path.write_bytes(b"".join(map(gzip.compress, records())))
     result = Cleaning([str(path)], str(kept), cdxj=str(index), plan=WHOLE).run()
@@ -127,9 +125,7 @@ def test_pywb_replays_near_duplicates_and_equal_copies(
 
 @pytest.mark.skipif(not PYWB.exists(), reason="pywb is not installed: replay is NOT tested")
 @pytest.mark.parametrize("said", [True, False])
-def test_pywb_replays_a_revisit_record_of_a_near_duplicate(
-    said: bool, tmp_path: Path, replayed: Callable[[Path], Any]
-) -> None:
+def test_pywb_replays_revisit_of_dropped(said: bool, tmp_path: Path, replayed: Callable[[Path], Any]) -> None:
     """Of a page of the input that is dropped: by where it was, or only by its digest."""
     html = PAGES["http://d.example/"].encode()
     digest = "sha1:" + b32encode(sha1(html, usedforsecurity=False).digest()).decode()
@@ -149,27 +145,3 @@ def test_pywb_replays_a_revisit_record_of_a_near_duplicate(
     assert Cleaning([str(path)], str(kept), plan=WHOLE).run().stats["dedup/dropped"] == 2
     status, page = replayed(kept)("http://e.example/")
     assert (status, TEXTS["b"][:40] in page) == (200, True)
-
-
-def test_what_a_wacz_says_of_its_pages_is_taken_over(tmp_path: Path) -> None:
-    """Titles, and whatever else stands there; of two captures, of the one whose time is nearer; damage is passed over."""
-    said = [
-        {"format": "json-pages-1.0", "id": "pages"},
-        {"url": "http://a.example/", "ts": "2026-11-01T10:00:02Z", "title": "A now", "text": "a"},
-        {"url": "http://a.example/", "ts": "2020-01-01T00:00:00Z", "title": "A then"},
-        {"url": ["http://b.example/"], "title": 7},
-        {"url": "http://c.example/", "ts": "2026-11-01T10:00:00Z", "title": "A copy"},
-    ]
-    source, kept = tmp_path / "pages.wacz", tmp_path / "kept.wacz"
-    with zipfile.ZipFile(source, "w") as packed:
-        packed.writestr("archive/one.warc.gz", b"".join(map(gzip.compress, records())))
-        packed.writestr("pages/pages.jsonl", "\n".join(map(json.dumps, said)) + "\n{cut")
-        packed.writestr("pages/extra.jsonl", json.dumps({"url": "http://b.example/", "title": "B"}))
-    Cleaning([str(source)], str(kept), plan=WHOLE).run()
-    with zipfile.ZipFile(kept) as packed:
-        _, *pages = map(json.loads, packed.read("pages/pages.jsonl").decode().splitlines())
-    found = {page["url"]: (page["title"], page.get("text"), page["ts"][:10]) for page in pages}
-    assert found == {
-        "http://a.example/": ("A now", "a", "2026-11-01"),
-        "http://b.example/": ("B", None, "2026-11-01"),
-    }

@@ -2,15 +2,9 @@
 
 from shutil import rmtree
 
-from tests.support.crawls import page
+from tests.plugins.companions.test_scrapy_poet import PAGES
 from tests.support.projects import Project
 
-PAGES = {
-    "/": page("home", "/a", "/b", "/c"),
-    "/a": page("story"),
-    "/b": page("story", more="b"),
-    "/c": page("another"),
-}
 DELTAFETCH = {"SPIDER_MIDDLEWARES": {"scrapy_deltafetch.DeltaFetch": 100}, "DELTAFETCH_ENABLED": True}
 #: As its README has it; there is no Splash, and no request asks for it.
 SPLASH = {
@@ -40,7 +34,7 @@ SPIDER = """
 """
 
 
-def test_deltafetch_fetches_no_page_again_that_gave_an_item(project: Project) -> None:
+def test_deltafetch(project: Project) -> None:
     project.site.pages = dict(PAGES)
     project.write("spiders", SPIDER)
     project.settings |= DELTAFETCH
@@ -52,17 +46,7 @@ def test_deltafetch_fetches_no_page_again_that_gave_an_item(project: Project) ->
         assert (project.paths(done), done.mishaps) == (wanted, [])
 
 
-def test_an_incremental_crawl_may_stand_beside_deltafetch(project: Project) -> None:
-    project.site.pages = dict(PAGES)
-    project.write("spiders", SPIDER)
-    project.settings |= DELTAFETCH | {"DEDUP_INCREMENTAL": True}
-    for wanted in (["/a", "/c"], ["/b"], []):
-        assert project.paths(project.crawl()) == wanted
-    project.site.pages |= {"/": page("home", "/a", "/b", "/c", "/d"), "/d": page("new")}
-    assert project.paths(project.crawl()) == ["/d"]
-
-
-def test_splash_does_not_mind(project: Project) -> None:
+def test_splash(project: Project) -> None:
     project.site.pages = PAGES
     project.write("spiders", SPIDER)
     project.settings |= SPLASH

@@ -34,7 +34,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("order", [0, 545])
-def test_page_objects_are_built(project: Project, order: int) -> None:
+def test_page_objects(project: Project, order: int) -> None:
     project.site.pages = PAGES
     project.write("spiders", SPIDER)
     project.settings["ADDONS"] |= {"scrapy_poet.Addon": 300}

@@ -1,6 +1,5 @@
 """scrapy-redis: its spider, scheduler and duplicates filter on a redis-server, which has the index as well."""
 
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -45,9 +44,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("keep_start", [True, False])
-def test_the_urls_of_the_queue_are_where_the_crawl_begins(
-    project: Project, server: Server, keep_start: bool
-) -> None:
+def test_urls_of_the_queue(project: Project, server: Server, keep_start: bool) -> None:
     project.site.pages = PAGES
     project.write("spiders", SPIDER)
     project.settings |= SHARED | {
@@ -84,7 +81,7 @@ def mirror(with_notes: Iterable[int]) -> dict[str, Answer]:
     )
 
 
-def test_parked_links_come_back_through_the_shared_queue(project: Project, server: Server) -> None:
+def test_parked_links_come_back(project: Project, server: Server) -> None:
     project.site.pages = mirror(range(70, 150))
     project.write("spiders", SPIDER)
     project.settings |= SHARED_FOR_GOOD | {"REDIS_URL": server.address, "DEDUP_INDEX": server.address}
@@ -97,7 +94,7 @@ def test_parked_links_come_back_through_the_shared_queue(project: Project, serve
     assert len(project.site.requests) == len(set(project.site.requests)) + probes
 
 
-def test_what_one_crawl_has_parked_is_got_from_its_log_by_the_next(project: Project, server: Server) -> None:
+def test_parked_links_of_the_crawl_before(project: Project, server: Server) -> None:
     """For the shared filter of duplicate requests, those links have been requested; URLs of the queue pass it."""
     project.site.pages = mirror([])
     project.write("spiders", SPIDER)
@@ -140,7 +137,7 @@ class Worker(Files):
         return self.process.wait(LIMIT)
 
 
-def test_workers_with_one_queue_keep_one_delay_for_each_host(server: Server, tmp_path: Path) -> None:
+def test_shared_delay(server: Server, tmp_path: Path) -> None:
     delay = 0.15
     with serve(Hosts(2, contents=40)) as site:
         site.most[0] = 4  # else it might be through before the other begins
@@ -161,33 +158,6 @@ def test_workers_with_one_queue_keep_one_delay_for_each_host(server: Server, tmp
         assert sum(gaps) > len(gaps) * delay - 0.1
 
 
-def test_a_content_that_a_killed_worker_lost_is_kept_from_its_copy(server: Server, tmp_path: Path) -> None:
-    """scrapy-redis gives each request once, and those that a killed worker had never again."""
-    with serve(Hosts(2, contents=60)) as site:
-        site.most = {0: 8, 1: 1}
-        settings = {
-            "DOWNLOAD_DELAY": 0.001,
-            "LOG_LEVEL": "DEBUG",
-            "starts": [site.url(content, copy) for copy in (0, 1) for content in range(60)],
-        }
-        killed, other = Worker(site, tmp_path, server, **settings), Worker(site, tmp_path, server, **settings)
-        wait_until(lambda: Counter(asked.by for asked in site.asked) == {"0": 8, "1": 1})
-        wait_until(lambda: all("Crawled (200)" in each.log.read_text() for each in (killed, other)))
-        killed.process.kill()
-        killed.process.wait()
-        site.most.clear()
-        runs = "shingleback:{shingleback/site}:runs"
-        for run in server.client.zrange(runs, 0, -1):  # a minute later
-            server.client.zadd(runs, {run: 1})
-        assert other.ended() == 0
-
-    def contents(pattern: str, *workers: Worker) -> set[int]:
-        logs = "".join(worker.log.read_text() for worker in workers)
-        return set(map(int, re.findall(rf"{pattern} \S+/(\d+)(?:/copy)?>", logs)))
-
-    assert contents(r"Crawled \(200\) <GET", other) <= contents("Scraped from <200", killed, other)
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -199,9 +169,7 @@ def test_a_content_that_a_killed_worker_lost_is_kept_from_its_copy(server: Serve
         ),
     ],
 )
-def test_settings_that_do_harm_are_warned_of(
-    project: Project, server: Server, settings: dict[str, object], said: str
-) -> None:
+def test_harmful_settings(project: Project, server: Server, settings: dict[str, object], said: str) -> None:
     project.site.pages = {"/": page("home")}
     project.settings |= QUEUE | {
         "REDIS_URL": server.address,

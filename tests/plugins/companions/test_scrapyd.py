@@ -11,17 +11,10 @@ from typing import Any
 import pytest
 import requests
 
-from tests.support.crawls import page
+from tests.plugins.companions.test_scrapy_poet import PAGES
 from tests.support.projects import SPIDER, Project, documented
 from tests.support.servers import answering, free_port
 from tests.support.waiting import LIMIT, wait_until
-
-PAGES = {
-    "/": page("home", "/a", "/b", "/c"),
-    "/a": page("story"),
-    "/b": page("story", more="b"),
-    "/c": page("another"),
-}
 
 
 class Daemon:
@@ -98,7 +91,7 @@ def daemon(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 KEPT = ["/", "/a", "/c"]
 
 
-def test_jobs_at_once_give_their_items(daemon: Daemon) -> None:
+def test_jobs_at_once(daemon: Daemon) -> None:
     daemon.deploy()
     spiders = ["walker", "other", "walker"]
     assert [items for items, _ in daemon.run(*spiders, DEDUP_ENABLED=0)] == [[*PAGES]] * 3
@@ -112,7 +105,7 @@ def test_jobs_at_once_give_their_items(daemon: Daemon) -> None:
     assert len((daemon.folder / "duplicates.jsonl").read_text().splitlines()) == 3
 
 
-def test_with_the_documented_settings_each_job_has_its_log(daemon: Daemon) -> None:
+def test_documented_settings(daemon: Daemon) -> None:
     code = documented("scrapyd and scrapyrt", "# settings.py, for scrapyd")
     daemon.project.obey(code.replace("/var/log/shop", f"{daemon.project.folder}/drops"))
     daemon.deploy()

@@ -52,13 +52,13 @@ def calls(project: Project, **settings: Any) -> Iterator[list[list[str]]]:
 WHOLE = [["/1", "/a"], ["/2", "/b"]]
 
 
-def test_calls_at_once_give_their_pages_and_together_each_content_once(project: Project) -> None:
+def test_calls_at_once(project: Project) -> None:
     assert [*calls(project, DEDUP_ENABLED=False)] == [WHOLE, WHOLE]
     together, later = calls(project)
     assert together in ([["/1", "/a"], ["/2"]], [["/1"], ["/2", "/b"]])
     assert later == WHOLE
 
 
-def test_with_the_documented_setting_each_call_is_answered_as_if_it_were_alone(project: Project) -> None:
+def test_documented_setting(project: Project) -> None:
     project.obey(documented("scrapyd and scrapyrt", "# settings.py, for scrapyrt"))
     assert [*calls(project)] == [WHOLE, WHOLE]

@@ -18,7 +18,7 @@ def watched(project: Project) -> Project:
     return project
 
 
-def test_the_documented_monitor_fails_if_too_many_pages_are_dropped(watched: Project) -> None:
+def test_documented_monitor(watched: Project) -> None:
     watched.site.pages = {"/": page("home", *COPIES), **COPIES}
     done = watched.crawl()
     assert len(done.items) == 2
@@ -27,7 +27,7 @@ def test_the_documented_monitor_fails_if_too_many_pages_are_dropped(watched: Pro
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_it_is_content_with_few_or_no_drops(watched: Project, enabled: bool) -> None:
+def test_few_drops(watched: Project, enabled: bool) -> None:
     watched.site.pages = {"/": page("home", "/a", "/b"), "/a": page("a"), "/b": page("b")}
     done = watched.crawl(DEDUP_ENABLED=enabled)
     assert len(done.items) == 3
@@ -35,7 +35,7 @@ def test_it_is_content_with_few_or_no_drops(watched: Project, enabled: bool) -> 
     assert "1 monitor in" in done.output
 
 
-def test_by_default_forty_of_a_hundred_may_be_dropped(watched: Project) -> None:
+def test_default_share(watched: Project) -> None:
     watched.site.pages = {"/": page("home", "/a", "/b", "/b?2", "/b?3")}
     watched.site.pages |= {"/a": page("a")} | {path: page("b") for path in ("/b", "/b?2", "/b?3")}
     watched.write(

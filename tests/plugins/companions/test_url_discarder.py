@@ -15,7 +15,7 @@ PAGES = {
 }
 
 
-def test_both_do_their_part(project: Project) -> None:
+def test_both_filters(project: Project) -> None:
     project.site.pages = PAGES
     (project.folder / "rules.json").write_text(json.dumps(RULES))
     project.settings["ADDONS"] |= {"duplicate_url_discarder.Addon": 600}

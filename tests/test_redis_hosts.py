@@ -215,14 +215,14 @@ async def test_a_table_that_was_written_while_it_was_read_is_known_better(
         assert isinstance(index, RedisIndex)
         hosts = index.hosts
         assert hosts is not None
-        read = index._server.client.mget
+        read = index._server.values
 
         async def read_late(keys: list[bytes]) -> object:
             found = await read(keys)
             await hosts.flush()
             return found
 
-        monkeypatch.setattr(index._server.client, "mget", read_late)
+        monkeypatch.setattr(index._server, "values", read_late)
         for number, page in enumerate(pages):
             hosts.learn_kept(page, "http://a.example/")
             await hosts.bring(["http://a.example/"])

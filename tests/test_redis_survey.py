@@ -1,6 +1,7 @@
 """Surveys of Redis: each damage is made once, and has to be named; what is left is exported into a sound index."""
 
 import asyncio
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from dedup.errors import (
     IndexMismatchError,
     IndexUnavailableError,
 )
-from dedup.index.redis.record import pack
+from dedup.index import Entry
+from dedup.index.entry import storable_id
+from dedup.index.redis.record import pack, unpack, whole
 from tests.support.coroutines import driven
-from tests.support.stores import opened_at
+from tests.support.stores import ODD_IDS, opened_at
 from tests.support.surveys import NAMESPACE, PREFIX, RUN, TYPES, entry, restored, surveyed, unopened
 
 
@@ -466,3 +469,18 @@ async def test_a_server_that_is_away_is_an_error() -> None:
     async with unopened("unix:///no/such/socket") as index:
         with pytest.raises(IndexUnavailableError):
             await index.survey()
+
+
+def test_a_record_is_whole_or_none() -> None:
+    record = pack(entry(1, bands=(1, 2)))
+    assert whole(record) == entry(1, bands=(1, 2)) == unpack(record)
+    rng = random.Random(6)
+    for _ in range(3000):
+        spoilt = bytearray(record)
+        spoilt[rng.randrange(len(spoilt))] = rng.randrange(256)
+        found = whole(bytes(spoilt[: rng.randrange(30, 2 * len(spoilt))]))
+        assert found is None or isinstance(found, Entry)
+    for cut in range(len(record) - len(entry(1).url.encode())):
+        assert whole(record[:cut]) is None
+    for page_id in map(storable_id, ODD_IDS.values()):
+        assert whole(pack(entry(1, page_id=page_id))) == entry(1, page_id=page_id)

@@ -48,6 +48,7 @@ from dedup.contrib.workers.partition import Shard
 from dedup.errors import CrawlGoneError, IndexMismatchError, IndexUnavailableError, ShardTakenError
 from dedup.index.redis.client import DEADLINE, Server, deadline
 
+BEAT = files("dedup.contrib.workers").joinpath("lua/beat.lua").read_bytes()
 #: Links that one beat hands over, and reads of each log, at most.
 MOST = 500
 #: Bytes of a key.
@@ -115,7 +116,7 @@ class Handover:
         With a ``journal``, a crawl that nobody is in any more goes on, unless it has ended.
         """
         self._server = Server(address)
-        self._script = self._server.script((files("dedup.contrib.workers") / "lua" / "beat.lua").read_bytes())
+        self._script = self._server.client.register_script(BEAT)
         self._prefix = f"shingleback:shards:{{{namespace}}}:"
         self._shard = shard
         self._lease = lease

@@ -30,8 +30,6 @@ MAX_HERE = 2000
 MAX_READ = 1 << 19
 #: A script searches this many entries of one bucket for an equal key; beyond them, the page is crowded, too.
 MAX_EXACT = 1 << 17
-#: In an index of no more pages than this, a script reads buckets without asking first how long they are.
-MAX_WHOLE = 1 << 20
 #: What a bucket holds of a page.
 ENTRY = np.dtype([("key", "<u8"), ("number", "<u4")])
 Entries = npt.NDArray[np.void]
@@ -94,15 +92,15 @@ class Buckets:
         return named
 
 
-def bucket_bits(plan: Plan, pages: int, each: int = BUCKET_PAGES, least: int = MIN_BITS) -> int:
-    """Returns how many bits name a bucket, if ``each`` bucket is to have about that many pages.
+def bucket_bits(plan: Plan, pages: int) -> int:
+    """Returns how many bits name a bucket.
 
     >>> from dedup.fingerprint.plans import plan
-    >>> bucket_bits(plan(6, 1_000_000), 1_000_000), bucket_bits(plan(6, 1_000_000), 1_000_000, each=64)
-    (15, 14)
+    >>> bucket_bits(plan(6, 1_000_000), 1_000_000)
+    15
     """
-    bits = math.ceil(math.log2(max(1, pages / each)))
-    return min(max(least, bits), *(table.prefix for table in plan.tables))
+    bits = math.ceil(math.log2(max(1, pages / BUCKET_PAGES)))
+    return min(max(MIN_BITS, bits), *(table.prefix for table in plan.tables))
 
 
 def numbers_of(entries: bytes, key: bytes) -> list[int]:

@@ -11,7 +11,6 @@ from dedup.index.redis.hosts import unpack_table
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import whole
-from dedup.index.redis.span import numbers_of
 from dedup.index.survey import Finding, KnownHost, StoredPage, Survey, state_outside
 from dedup.printing import octets as shown
 
@@ -52,7 +51,7 @@ class RedisSurvey(Survey):
         return max(0, given - released)
 
     async def _pages(self, run: str, before: float) -> AsyncIterator[StoredPage]:
-        for numbers in batches((await numbers_of(self._reading, run, before)).tolist()):
+        for numbers in batches((await self._reading.numbers()).tolist()):
             records, owners, alive = await self._reading.claims(numbers)
             unread = [number for number, record in zip(numbers, records, strict=True) if record is None]
             asked = [("EXISTS", self._keys.page(number)) for number in unread]

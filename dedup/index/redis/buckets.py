@@ -114,28 +114,22 @@ def numbers_of(entries: bytes, key: bytes) -> list[int]:
     return [int(number) for number in found["number"][same]]
 
 
-def nearest(parts: Sequence[Entries], query: int, radius: int, most: int, tables: int) -> tuple[bytes, bool]:
+def nearest(entries: Entries, query: int, radius: int, most: int, tables: int) -> tuple[bytes, bool]:
     """Returns the pages within ``radius`` bits of a ``query``, among the entries of buckets, as a look packs them.
 
-    There are ``most`` of them at most, the nearest first, and those filed first; also returns whether that is all.  A page may be in as many of the
-    buckets as there are ``tables``.  O(n) for n entries, about 5 ns each.
+    There are ``most`` of them at most, the nearest first, and those filed first; also returns whether that is all.
+    A page may be in as many of the buckets as there are ``tables``.
     """
-    apart = [distances(entries["key"], query) for entries in parts]
-    found, met, enough = [np.empty(0, np.uint64)], 0, most * tables
-    for distance in range(radius + 1):
-        for entries, those in zip(parts, apart, strict=True):
-            numbers = entries["number"][np.flatnonzero(those == distance)]
-            numbers = numbers[numbers != GAP]
-            met += len(numbers)
-            if len(numbers) > most:
-                numbers = np.partition(numbers, most)[: most + 1]
-            found.append(numbers | np.uint64(distance << 32))
-        if met > enough:
-            break
-    ranks = np.unique(np.concatenate(found))
+    apart = distances(entries["key"], query)
+    near = (apart <= radius) & (entries["number"] != GAP)
+    ranks = apart[near].astype(np.uint64) << np.uint64(32) | entries["number"][near]
+    enough = most * tables
+    if len(ranks) > enough:
+        ranks = np.partition(ranks, enough)[: enough + 1]
+    ranks = np.unique(ranks)
     answer = np.empty(min(len(ranks), most), NEAR)
     answer["number"], answer["distance"] = ranks[:most] & np.uint64(GAP), ranks[:most] >> np.uint64(32)
-    return answer.tobytes(), met <= enough and len(ranks) <= most
+    return answer.tobytes(), len(ranks) <= most
 
 
 def numbers_in(octets: bytes) -> list[int]:

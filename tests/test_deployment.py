@@ -274,16 +274,6 @@ def test_kubernetes_takes_its_objects() -> None:
         validate.validate(KUBERNETES["Job"] | {"spec": {"complete": 4}}, "1.33", strict=True)
 
 
-def test_compose_reads_its_file(tmp_path: Path) -> None:
-    for command in (["docker", "compose"], ["docker-compose"]):
-        if shutil.which(command[0]) is None:
-            continue
-        if subprocess.run([*command, "version"], capture_output=True, check=False).returncode == 0:
-            subprocess.run([*command, "config", "-q"], cwd=ROOT, check=True)
-            return
-    pytest.skip("Compose is not installed")
-
-
 def test_who_is_told_to_stop_has_the_time_for_what_is_under_way() -> None:
     """Requests of one host are sent after each other, at up to 1.5 times the delay."""
     requests = Settings().getint("CONCURRENT_REQUESTS")

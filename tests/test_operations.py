@@ -225,18 +225,6 @@ def test_each_alert_fires_for_its_reason_alone(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_dashboard_has_room_for_all_its_panels() -> None:
-    seen = set[tuple[int, int]]()
-    for panel in DASHBOARD["panels"]:
-        at = panel["gridPos"]
-        cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
-        assert not cells & seen
-        assert max(x for x, _ in cells) < 24
-        seen |= cells
-    ids = [panel["id"] for panel in DASHBOARD["panels"]]
-    assert len(set(ids)) == len(ids)
-
-
 #: The commands that docs/operations.md answers questions by, and what each says of a crawl of `SITE`.
 ANSWERS = {
     "scrapy index why URL": "drop: rule simhash",

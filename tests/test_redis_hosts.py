@@ -143,20 +143,6 @@ async def test_redis_judges_whatever_it_is_told_as_memory_does(
 
 
 @driven
-async def test_without_the_rule_redis_judges_as_memory_does(server: Server) -> None:
-    detector = Detector()
-    claims = random_claims(detector, 9, 100)
-    async with opened_at("memory:", detector, chrome=False) as memory:
-        expected = await judged(memory, claims)
-    async with opened(server.address, detector=detector, chrome=False) as index:
-        assert await judged(index, claims) == expected
-    assert server.client.exists("shingleback:{test}:hosts") == 0
-    bare = [(page_id, url, replace(page, own=None)) for page_id, url, page in claims]
-    async with opened(server.address, "bare", detector) as index:
-        assert await judged(index, bare) == expected
-
-
-@driven
 async def test_what_is_learned_of_a_host_outlives_the_run_and_reaches_other_crawlers(server: Server) -> None:
     detector = Detector()
     pages = [claim for claim in claims_of_shops(detector) if claim[1].startswith("http://shop1.example")]

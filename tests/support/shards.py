@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
-from itertools import count, pairwise
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -83,13 +83,6 @@ class Hosts:
         """Waits until one more request of a worker may be answered."""
         turn = next(self._turns.setdefault(worker, count(1)))
         wait_until(lambda: turn <= self.most.get(worker, turn))
-
-    def gaps(self) -> dict[str, list[float]]:
-        """The seconds between the requests to each host."""
-        times: dict[str, list[float]] = {name: [] for name in self.names}
-        for asked in sorted(self.asked):
-            times[asked.host].append(asked.when)
-        return {name: [b - a for a, b in pairwise(whens)] for name, whens in times.items()}
 
 
 class Single(Hosts):

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import random
 import re
 import signal
 import time
@@ -69,19 +68,6 @@ def test_two_workers_keep_each_content_once_and_ask_each_host_from_one_side(
     said = "".join(worker.log.read_text() for worker in workers)  # the last one of them knows of all
     assert said.count("All workers of this crawl: ") == 1
     assert f"All workers of this crawl: {new} pages kept, {dropped} dropped" in said
-
-
-def test_two_workers_never_ask_a_host_before_its_delay_is_over(server: Server, tmp_path: Path) -> None:
-    delay = 0.15
-    with serve(Hosts(2, contents=16)) as site:
-        slow = {"DOWNLOAD_DELAY": delay, "RANDOMIZE_DOWNLOAD_DELAY": False, "DEDUP_INDEX": server.address}
-        workers = [Worker(site, tmp_path, f"{number}/2", **slow) for number in (1, 2)]
-        assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
-    assert set(kept(tmp_path).values()) == {1}
-    for gaps in site.gaps().values():
-        assert len(gaps) > 10
-        # On a busy machine the first request is up to two delays longer on its way than the last.
-        assert sum(gaps) > (len(gaps) - 2) * delay
 
 
 def test_what_a_killed_worker_was_handed_is_crawled_by_the_next(server: Server, tmp_path: Path) -> None:
@@ -357,26 +343,6 @@ def test_jobs_that_are_stopped_go_on_where_they_were(server: Server, tmp_path: P
 
 
 @pytest.mark.slow
-def test_twenty_crawls_by_four_workers_keep_each_content_once(tmp_path: Path) -> None:
-    """One of the four has no host at all."""
-    for seed in range(20):
-        rng, folder = random.Random(seed), tmp_path / str(seed)
-        folder.mkdir()
-        with running_server() as server, serve(Hosts()) as site:
-            site.most = dict.fromkeys(range(4), 1)  # so that none comes when all is done
-            workers = []
-            for number in rng.sample(range(1, 5), 4):
-                workers.append(Worker(site, folder, f"{number}/4", DEDUP_INDEX=server.address))
-                time.sleep(rng.random() / 4)
-            for worker in workers:
-                wait_until(lambda worker=worker: "is crawled here" in worker.log.read_text())
-            site.most.clear()
-            assert [worker.wait(LIMIT) for worker in workers] == [0] * 4
-            assert kept(folder) == Counter(range(site.contents)), f"run {seed}"
-            assert not server.client.keys("shingleback:shards:*")
-
-
-@pytest.mark.slow
 def test_nothing_is_sent_while_a_worker_may_have_lost_its_shard(server: Server, tmp_path: Path) -> None:
     with serve(Hosts(contents=160)) as site:
         slow = {"DOWNLOAD_DELAY": 0.1, "RANDOMIZE_DOWNLOAD_DELAY": False, "DEDUP_INDEX": server.address}
@@ -420,30 +386,6 @@ def has_ended_lease(server: Server) -> bool:
     """Whether a worker of the crawl does not renew the lease of its claims."""
     seconds, _ = server.client.time()
     return bool(server.client.zcount("shingleback:{shingleback/site}:runs", 1, 1000 * seconds))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_taken", [True, False], ids=["taken", "not taken"])
-def test_a_worker_is_paused_for_two_minutes(server: Server, tmp_path: Path, is_taken: bool) -> None:
-    """Its leases of a minute are over meanwhile: that of its shard, and that of its claims.  If its shard is taken, it is paused
-    until the others have ended the crawl."""
-    settings = {"DEDUP_INDEX": server.address}
-    with serve(Hosts()) as site:
-        site.most[1] = 11
-        other, paused = [Worker(site, tmp_path, f"{number}/2", **settings) for number in (1, 2)]
-        wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 11)
-        paused.pause()
-        site.most.clear()
-        workers = [other, paused, *([Worker(site, tmp_path, "auto/2", **settings)] if is_taken else [])]
-        if is_taken:
-            assert [worker.wait(LIMIT) for worker in (workers[0], workers[2])] == [0, 0]
-        else:
-            time.sleep(120)
-        paused.send(signal.SIGCONT)
-        assert [worker.wait(LIMIT) for worker in workers] == [0] * len(workers)
-    counts = kept(tmp_path)
-    assert set(counts) == set(range(site.contents))
-    assert max(counts.values()) <= 2
 
 
 @driven
@@ -573,19 +515,6 @@ def test_whatever_a_request_was_given_comes_back(given: dict[str, Any]) -> None:
     assert packed
     assert packing.unpack(packed).to_dict(spider=spider) == request.to_dict(spider=spider)
     assert packing.pack(request, without={next(iter(given))}) is None
-
-
-def test_no_headers_and_cookies_are_made_of_a_request_that_is_packed() -> None:
-    request = Request("http://a.org/")
-    assert Packing(Spider("walker")).pack(request)
-    made = (
-        "_headers",
-        "_cookies",
-        "_meta",
-        "_flags",
-        "_cb_kwargs",
-    )  # of newer Scrapy, until they are asked for
-    assert all(getattr(request, name, None) is None for name in made)
 
 
 #: What somebody who can write to the Redis of a crawl may put into the log of a shard.

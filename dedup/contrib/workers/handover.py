@@ -38,7 +38,7 @@ The last to leave a crawl that has ended deletes them.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -217,17 +217,12 @@ class Handover:
                 self._read[shard] = done, cursor
                 return [], found
 
-    async def leave(self, why: str, sums: Mapping[str, int] | None = None) -> dict[str, int]:
-        """Lets go of the shards.  Unless the reason is "finished", they are not done.
-
-        The last worker of a crawl is told the sums of all; others get an empty dict.
-        """
+    async def leave(self, why: str) -> None:
+        """Lets go of the shards.  Unless the reason is "finished", they are not done."""
         try:
-            said = await self._say(leave=why, sums=sums or {})
+            await self._say(leave=why)
         finally:
             self.held.clear()
-        flat = iter(said[1])
-        return {name.decode(): count for name, count in zip(flat, flat, strict=True)}
 
     async def close(self) -> None:
         """Lets go of the server."""

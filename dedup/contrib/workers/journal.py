@@ -20,8 +20,8 @@ from weakref import WeakKeyDictionary
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.dupefilters import RFPDupeFilter
+from scrapy.extensions.feedexport import FeedExporter
 
-from dedup.contrib.workers.feeds import flush_feeds
 from dedup.contrib.workers.handover import KEY, MOST, Delivery, Note
 from dedup.contrib.workers.outbox import Outbox
 from dedup.filter.stats import count
@@ -201,8 +201,13 @@ class Journal:
         return self.is_kept and self._has_written()
 
     def _has_written(self) -> bool:
+        """Has what was exported written to the files of the feeds."""
+        exporter = self._crawler.get_extension(FeedExporter)
+        files = (slot.file for slot in (exporter.slots if exporter else ()))
         try:
-            flush_feeds(self._crawler)
+            for file in files:
+                if file is not None and not file.closed:
+                    file.flush()
         except OSError as error:
             self._logger.error(
                 "What is done can't be noted for now, since a feed can't be written: %s", error

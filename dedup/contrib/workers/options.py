@@ -1,6 +1,7 @@
 """The settings of a worker, checked."""
 
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from scrapy.settings import BaseSettings
 
@@ -37,6 +38,26 @@ def shard_options(settings: BaseSettings, spider: str = "") -> Options | None:
         if leaves_rest and settings.get("JOBDIR"):
             why = "but what is left is in Redis then, and a JOBDIR would hold it, too; leave one of them out"
             raise SettingsError(name="heir", value="rest", others={"JOBDIR": settings["JOBDIR"]}, why=why)
+        if leaves_rest:
+            check_feeds(settings)
     except SettingsError as error:
         raise spelled(error) from None
     return Options(shard, address, namespace_of(settings, spider), key, leaves_rest)
+
+
+def check_feeds(settings: BaseSettings) -> None:
+    """Refuses feeds that a worker which is killed would not leave, or the next would spoil.  Raises `SettingsError`."""
+    feeds = settings.getdict("FEEDS") or {each: {} for each in [settings.get("FEED_URI")] if each}
+    for uri, options in feeds.items():
+        scheme = urlsplit(str(uri)).scheme
+        if scheme == "stdout":
+            continue
+        if len(scheme) > 1 and scheme != "file":
+            why = "but this feed is stored when the crawl ends, so that a worker which is killed leaves nothing; name a file"
+        elif options.get("postprocessing"):
+            why = "but the postprocessing of this feed holds back what was exported; leave it out"
+        elif "%(time)s" not in str(uri):
+            why = "but the next worker would write into this feed, too; put %(time)s into its name"
+        else:
+            continue
+        raise SettingsError(name="heir", value="rest", others={"FEEDS": str(uri)}, why=why)

@@ -14,7 +14,6 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
 
-from dedup.contrib.workers.feeds import check_feeds
 from dedup.contrib.workers.gate import Gate
 from dedup.contrib.workers.gauges import gauges
 from dedup.contrib.workers.handover import MOST, Beat, Handover, Link, Note
@@ -34,7 +33,6 @@ from dedup.scrapy.component import is_tried_out
 from dedup.scrapy.crawl.crew import Crew
 from dedup.scrapy.crawl.slot import Slot, is_closing
 from dedup.scrapy.judgement import Parked
-from dedup.scrapy.log.progress import FIGURES, progress
 from dedup.scrapy.requests.packing import Packing, leave_slot, named
 from dedup.scrapy.requests.visits import OWN
 from dedup.scrapy.settings import asks_for, spelled
@@ -106,8 +104,6 @@ class ShardMiddleware(Crew):
             if options is None:
                 raise NotConfigured
             middleware = cls(crawler, *options)
-            if middleware.journal.is_kept:
-                check_feeds(crawler.settings)
         except DedupError as refused:
             error = spelled(refused)  # which outlives this block
             crawler.signals.connect(lambda: refuse(crawler, error), signals.spider_opened, weak=False)
@@ -323,10 +319,5 @@ class ShardMiddleware(Crew):
         if not finished:
             self._job.leave(self._handover, left)
         with suppress(DedupError):
-            why = "finished" if finished else "job" if self._job.path else "stopped"
-            get = self.crawler.stats.get_value
-            sums = await self._handover.leave(why, {name: get(f"dedup/{name}", 0) for name in FIGURES})
-            if sums.get("pages"):
-                told = progress({f"dedup/{name}": count for name, count in sums.items()})
-                self._logger.info("All workers of this crawl: %s", told)
+            await self._handover.leave("finished" if finished else "job" if self._job.path else "stopped")
         await self._handover.close()

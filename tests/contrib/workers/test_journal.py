@@ -12,9 +12,9 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
-from dedup.contrib.workers.feeds import check_feeds
 from dedup.contrib.workers.handover import Delivery, Note
 from dedup.contrib.workers.journal import Journal
+from dedup.contrib.workers.options import check_feeds
 from dedup.contrib.workers.outbox import Outbox
 from dedup.errors import SettingsError
 from dedup.scrapy.requests.packing import Packing

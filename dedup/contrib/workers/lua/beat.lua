@@ -54,15 +54,8 @@ if ask.leave then
       end
     end
   end
-  if get('crawl') ~= ask.crawl then return {'left', {}} end
-  local sums = {}
-  for name, count in pairs(ask.sums) do
-    sums[#sums + 1] = name
-    sums[#sums + 1] = redis.call('HINCRBY', state, 'sum:' .. name, count)
-  end
-  if not (get('ended') and nobody() and every(is_done)) then return {'left', {}} end
-  forget()
-  return {'left', sums}
+  if get('crawl') == ask.crawl and get('ended') and nobody() and every(is_done) then forget() end
+  return {'left'}
 end
 
 -- Which crawl it is.  A new one takes the place of one that nobody is in any more, unless jobs are to go on with it, or

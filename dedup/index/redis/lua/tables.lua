@@ -68,23 +68,14 @@ local function take_out(bucket, number)
     at = entries:find(octets, at + 1, true)
     if not at then return end
   until at % ENTRY == KEY + 1
-  at = at - KEY
   if number % math.ceil(#entries / ENTRY / 8) ~= 0 then -- of a large bucket, not all is written each time
-    redis.call('SETRANGE', bucket, at - 1, GAP)
+    redis.call('SETRANGE', bucket, at - KEY - 1, GAP)
     return
   end
-  entries = entries:sub(1, at - 1) .. entries:sub(at + ENTRY)
-  local kept, first = {}, 1
-  at = 0
-  while true do -- without its gaps
-    at = entries:find(GAP, at + 1, true)
-    if not at then break end
-    if at % ENTRY == 1 then
-      kept[#kept + 1], first = entries:sub(first, at - 1), at + ENTRY
-      at = first - 1
-    end
+  local kept = {} -- without its gaps
+  for first = 1, #entries, ENTRY do
+    local entry = entries:sub(first, first + ENTRY - 1)
+    if entry ~= GAP and entry:sub(KEY + 1) ~= octets then kept[#kept + 1] = entry end
   end
-  kept = table.concat(kept) .. entries:sub(first)
-  if kept == '' then redis.call('DEL', bucket) else redis.call('SET', bucket, kept) end
+  if #kept == 0 then redis.call('DEL', bucket) else redis.call('SET', bucket, table.concat(kept)) end
 end
-

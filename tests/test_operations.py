@@ -3,8 +3,6 @@
 import asyncio
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -134,95 +132,6 @@ def test_every_figure_of_the_reference_is_told() -> None:
     assert shown - told == {"unjudged", "skipped", "canonical"}  # the sums of their parts
     in_words = {name for name in told - shown if f"`{name.rpartition('/')[2]}`" in text}
     assert told - shown == in_words
-
-
-#: What a crawl tells in each minute of an hour ...
-HEALTHY = {
-    "up": "1x65",
-    "dedup_silence_seconds": "0x65",
-    "dedup_doubts": "3x65",
-    "dedup_last_page_seconds": "0+60x65",
-    "dedup_pages_total": "0+100x65",
-    "dedup_new_total": "0+60x65",
-    "dedup_crowded_total": "0+1x65",
-    "dedup_fetched_again_total": "0+1x65",
-    "dedup_probes_total": "0+10x65",
-    "dedup_probe_failed_total": "0+1x65",
-    "dedup_alarms_total": "0x65",
-    "dedup_alarms_queries_total": "0x65",
-    "dedup_hosts_alarms_total": "0x65",
-    "dedup_shard_unreadable_total": "0x65",
-    "dedup_shard_not_scheduled_total": "0x65",
-    'dedup_seconds_total{part="paused"}': "0x65",
-    'dedup_shard_links_waiting{shard="2"}': "0x65",
-    'dedup_canonical_total{whose="own"}': "0+1x65",
-    'dedup_canonical_total{whose="agrees"}': "0+9x65",
-    'dedup_host_pages_total{host="h",status="duplicate"}': "0+40x65",
-    'dedup_host_pages_total{host="h",status="new"}': "0+60x65",
-    'dedup_unjudged_total{reason="index"}': "0x65",
-    'dedup_unjudged_total{reason="log"}': "0x65",
-    'dedup_unjudged_total{reason="internal_error"}': "0x65",
-    'dedup_unjudged_total{reason="short"}': "0+10x65",
-}
-#: ... and what, instead, one tells in which something has gone wrong.
-FAULTS = {
-    "WorkerGone": ("up", "0x65"),
-    "WorkerStandsStill": ("dedup_last_page_seconds", "0x65"),
-    "WorkerCutOff": ("dedup_silence_seconds", "0+60x65"),
-    "ShardForsaken": ('dedup_shard_links_waiting{shard="2"}', "7x65"),
-    "LinksNotTaken": ("dedup_shard_not_scheduled_total", "0+1x65"),
-    "IndexAway": ('dedup_unjudged_total{reason="index"}', "0+1x65"),
-    "LogFails": ('dedup_unjudged_total{reason="log"}', "0+1x65"),
-    "FilterFails": ('dedup_unjudged_total{reason="internal_error"}', "0+1x65"),
-    "LooksLikeWall": ("dedup_alarms_total", "0+1x65"),
-    "HostEmptied": ("dedup_hosts_alarms_total", "0+1x65"),
-    "HostMostlyDropped": ('dedup_host_pages_total{host="h",status="new"}', "0+1x65"),
-    "SiteDisagrees": ('dedup_canonical_total{whose="own"}', "0+20x65"),
-    "ManyDoubts": ("dedup_doubts", "6000x65"),
-    "MuchFetchedAgain": ("dedup_fetched_again_total", "0+20x65"),
-    "ProbesFail": ("dedup_probe_failed_total", "0+8x65"),
-    "Crowded": ("dedup_crowded_total", "0+10x65"),
-}
-
-
-def test_each_alert_fires_for_its_reason_alone(tmp_path: Path) -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool is not installed")
-    assert FAULTS.keys() == ALERTS.keys()
-    tests = []
-    other = {'up{instance="b"}': "1x65"}
-    ended = {"up": "0x65", 'up{instance="b"}': "0x65"}  # a crawl that is done
-    faults = {alert: HEALTHY | other | dict([fault]) for alert, fault in FAULTS.items()}
-    for alert, told in [(None, HEALTHY | other), (None, HEALTHY | ended), *faults.items()]:
-        name = "{alertname=%s}"
-        expected = [{"labels": name % json.dumps(alert), "value": 1}] if alert else []
-        series = [
-            {"series": f"{each[:-1]}," if "{" in each else f"{each}{{", "values": values}
-            for each, values in told.items()
-        ]
-        for each in series:
-            each["series"] += 'job="crawl"' + (',instance="a"}' if "instance" not in each["series"] else "}")
-        asked = {
-            "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',
-            "eval_time": "65m",
-            "exp_samples": expected,
-        }
-        tests.append({"interval": "1m", "input_series": series, "promql_expr_test": [asked]})
-    (tmp_path / "tests.yaml").write_text(
-        yaml.safe_dump({"rule_files": [str(WATCHING / "alerts.yaml")], "tests": tests})
-    )
-    shown = re.findall(
-        r"^```yaml\n(.*?)^```", (ROOT / "docs" / "operations.md").read_text(), re.DOTALL | re.MULTILINE
-    )
-    (config,) = (each for each in shown if "rule_files" in each)
-    (tmp_path / "prometheus.yaml").write_text(config)
-    shutil.copy(WATCHING / "alerts.yaml", tmp_path)
-    subprocess.run([promtool, "check", "config", tmp_path / "prometheus.yaml"], check=True)
-    done = subprocess.run(
-        [promtool, "test", "rules", tmp_path / "tests.yaml"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 #: The commands that docs/operations.md answers questions by, and what each says of a crawl of `SITE`.

@@ -116,7 +116,7 @@ class Handover:
         With a ``journal``, a crawl that nobody is in any more goes on, unless it has ended.
         """
         self._server = Server(address)
-        self._script = self._server.client.register_script(BEAT)
+        self._script = self._server.script(BEAT)
         self._prefix = f"shingleback:shards:{{{namespace}}}:"
         self._shard = shard
         self._lease = lease

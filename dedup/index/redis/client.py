@@ -31,8 +31,8 @@ STEPS = 8
 SCAN = 1000
 #: What Redis says of a user who may not do what an index needs.
 LACKING = re.compile(r"no permissions|can't run this command|NOPERM")
-#: The command that it names; before Redis 7, it names none of a script.
-COMMAND = re.compile(r"the '([\w|]+)' command")
+#: The command that it names, and where in which script a command was.
+COMMAND, PLACE = re.compile(r"the '([\w|]+)' command"), re.compile(r"([0-9a-f]{40}).*@user_script:(\d+)")
 #: What a script says that finds no number for one more page.
 FULL = "all numbers of this index are given out"
 #: What Redis says of a key that holds something else than an index does.
@@ -71,6 +71,7 @@ class Server:
     def __init__(self, address: str, *, shown: str = "") -> None:
         """Raises `SettingsError` for an address that can't be one; ``shown`` is what the user has called it."""
         self.where = redact(shown or address)
+        self._texts = dict[str, bytes]()  # of scripts, by their SHA-1
         self._claims, self._others = asyncio.Semaphore(CLAIMS), asyncio.Semaphore(OTHERS)
         self._answered = 0.0  # when a turn last ended well
         self._silent, self._trouble = 0.0, ""  # when one has shown that nobody answers, and why
@@ -80,7 +81,7 @@ class Server:
         if database and not database.isdecimal():  # the client would take the database 0
             raise SETTINGS["index"].refusal(self.where, "whose database is not a number")
         self.client: Any = aioredis.Redis(connection_pool=self._pool)
-        self._scripts = {verb: self.client.register_script(source(verb)) for verb in VERBS}
+        self._scripts = {verb: self.script(source(verb)) for verb in VERBS}
         scripts = [self._scripts[verb] for verb in TRIPS]
         self._trips = Trips(scripts, self._pool.make_connection, lambda: deadline(DEADLINE))
 
@@ -95,6 +96,12 @@ class Server:
                 raise
             refusal = SETTINGS["index"].refusal
             raise refusal(redact(address), "which is malformed or has an unknown option") from None
+
+    def script(self, text: bytes) -> Any:
+        """Returns a script that can be called."""
+        script = self.client.register_script(text)
+        self._texts[script.sha] = text
+        return script
 
     @asynccontextmanager
     async def turn(self, *, claiming: bool = False) -> AsyncIterator[None]:
@@ -226,13 +233,21 @@ class Server:
                     f"the index {self.where} is full: {FULL}; start another one"
                 ) from None
             if LACKING.search(what):
-                command = COMMAND.search(what)
-                right = f"+{command[1]}" if command else f"to these keys: {what.partition(' script: ')[0]}"
                 raise IndexUnavailableError(
-                    f"the user for {self.where} lacks the right {right}; docs/reliability.md has the lines "
+                    f"the user for {self.where} lacks the right {self._lacking(what)}; docs/reliability.md has the lines "
                     "that give what each feature needs"
                 ) from None
             raise IndexUnavailableError(f"the index {self.where} can't be reached: {what}") from None
+
+    def _lacking(self, what: str) -> str:
+        """Returns the right that is missing, as Redis says it: of a command in a script, it names the line only."""
+        if named := COMMAND.search(what):
+            return f"+{named[1]}"
+        if "key" in what or not (place := PLACE.search(what)):
+            return f"to these keys: {what.partition(' script: ')[0]}"
+        lines = self._texts.get(place[1], b"").decode().splitlines()
+        calls = re.findall(r"call\('(\w+)'", "".join(lines[int(place[2]) - 1 : int(place[2])]))
+        return " ".join(f"+{call.lower()}" for call in calls) or what
 
     async def disconnect(self) -> None:
         """Lets go of all connections; the next call makes new ones."""

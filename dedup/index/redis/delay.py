@@ -26,7 +26,7 @@ class Delay:
     def __init__(self, address: str, seconds: float) -> None:
         self._server = Server(address)
         self._ms = round(seconds * 1000)
-        self._keep = self._server.client.register_script(KEEP)
+        self._keep = self._server.script(KEEP)
         # By host: one request asks, the others of this worker wait.
         self._queues: dict[str, asyncio.Lock] = {}
 

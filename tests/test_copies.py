@@ -64,7 +64,7 @@ class Worker(Crawl):
         self.fleet.workers.remove(self)
         index: Any = self.index
         await index.open()
-        for task in (*index._session._tasks, index._confirmations._task, self.filter._watch._task):
+        for task in (index._session._renewing, index._confirmations._task, self.filter._watch._task):
             await end(task)
         self.filter.log.close()
         await index._server.close()

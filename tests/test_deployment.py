@@ -4,7 +4,6 @@ import fnmatch
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -83,12 +82,12 @@ def redis_of_compose(folder: Path) -> Iterator[redis.Redis]:
         server.wait()
 
 
-def environment(folder: Path, name: str, bin_: Path) -> dict[str, str]:
-    """What a container has: its own name and its own /tmp, and no virtual environment but that of the image."""
+def environment(folder: Path, name: str) -> dict[str, str]:
+    """What a container has: its own name and its own /tmp."""
     given = {key: filled(value, {}) for key, value in COMPOSE["crawler"]["environment"].items()}
     variable, _, value = instruction("ENV").partition("=")
     pulse = value.replace("/tmp/", f"{folder}/{name}-")
-    path = f"{bin_}:/usr/bin:/bin"
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     assert given["METRICS_PORT"] == "9410"
     given["METRICS_PORT"] = str(free_port())  # two containers may have the same
     return {**given, "HOSTNAME": name, "PATH": path, "HOME": "/", variable: pulse}
@@ -103,7 +102,7 @@ def command_line(folder: Path, starts: str) -> list[str]:
     return [re.sub("/data/|/keys/", lambda found: places[found[0]], word) for word in [*entry, *words]]
 
 
-def crawl(folder: Path, workdir: Path, bin_: Path, *, kills: bool = False) -> None:
+def crawl(folder: Path, *, kills: bool = False) -> None:
     """Two workers, as Compose starts them, crawl a site to its end; if one is killed, another one goes on where it was."""
     probe = re.fullmatch(r"--interval=30s .* CMD (.+)", instruction("HEALTHCHECK"))
     assert probe
@@ -116,14 +115,14 @@ def crawl(folder: Path, workdir: Path, bin_: Path, *, kills: bool = False) -> No
             *command_line(folder, ",".join(site.starts)),
             *(word for each in more for word in ("-s", each)),
         ]
-        environments = [environment(folder, name, bin_) for name in ("one", "other")]
+        environments = [environment(folder, name) for name in ("one", "other")]
         if kills:  # however late one of them begins, its first page is no copy of what the other has kept
             site.most = {0: 1, 1: 1}
 
         def start(number: int) -> subprocess.Popen[bytes]:
             return subprocess.Popen(
                 [*command, "-s", f"USER_AGENT={number}"],
-                cwd=workdir, env=environments[number], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                cwd=ROOT, env=environments[number], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             )  # fmt: skip
 
         workers = [start(number) for number in (0, 1)]
@@ -183,46 +182,16 @@ def test_keys_are_made_once(tmp_path: Path) -> None:
 
 
 def test_two_containers_of_compose_crawl_a_site_to_its_end(tmp_path: Path) -> None:
-    crawl(tmp_path, ROOT, Path(sys.executable).parent)
+    crawl(tmp_path)
 
 
 @pytest.mark.slow
 def test_a_container_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
-    crawl(tmp_path, ROOT, Path(sys.executable).parent, kills=True)
+    crawl(tmp_path, kills=True)
 
 
-@pytest.mark.slow
-def test_two_containers_with_what_the_image_has_crawl_a_site_to_its_end(tmp_path: Path) -> None:
-    """A wheel of what .dockerignore lets through, in an environment of its own, and the spiders beside it."""
-    context, image, data = tmp_path / "context", tmp_path / "image", tmp_path / "data"
-    copy_context(context)
-    shutil.copytree(context / "crawler", image / "crawler")
-    shutil.copy(context / "scrapy.cfg", image)
-    data.mkdir()
-    env, site = image / "env", f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", env], check=True)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
-    wheels = tmp_path / "wheels"
-    subprocess.run([*pip, "wheel", "--no-deps", "-w", wheels, context], check=True)
-    subprocess.run(
-        [*pip, "--python", env / "bin/python", "install", "--no-deps", *wheels.iterdir()], check=True
-    )
-    # What the wheel depends on comes from here; what is installed here for editing comes by a hook, which does not run there.
-    others = Path(sys.executable).parent.parent / site
-    (env / site / "others.pth").write_text(f"import sys; sys.path.append({str(others)!r})\n")
-    shutil.copy(Path(sys.executable).parent / "scrapy", env / "bin/scrapy")
-    script = (env / "bin/scrapy").read_text().splitlines(keepends=True)
-    (env / "bin/scrapy").write_text(f"#!{env}/bin/python\n" + "".join(script[1:]))
-    found = subprocess.run(
-        [env / "bin/python", "-c", "import dedup, dedup.fast as fast; print(dedup.__file__, fast.__file__)"],
-        cwd=image, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert all(path.startswith(str(env)) for path in found.stdout.split())
-    crawl(data, image, env / "bin")
-
-
-def copy_context(folder: Path) -> None:
-    """What an engine sends: all but what .dockerignore leaves out.  Later lines count."""
+def test_an_engine_is_sent_what_the_image_needs() -> None:
+    """All but what .dockerignore leaves out.  Later lines count."""
     rules = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] not in "#"]
 
     def is_left_out(path: str) -> bool:
@@ -236,13 +205,8 @@ def copy_context(folder: Path) -> None:
         return out
 
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in tracked.stdout.splitlines():
-        if not is_left_out(name):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
-    assert {path.name for path in folder.iterdir()} == {
-        *("pyproject.toml", "setup.py", "README.md", "LICENSE", "scrapy.cfg", "crawler", "dedup")
-    }
+    sent = {Path(name).parts[0] for name in tracked.stdout.splitlines() if not is_left_out(name)}
+    assert sent == {*("pyproject.toml", "setup.py", "README.md", "LICENSE", "scrapy.cfg", "crawler", "dedup")}
 
 
 def test_a_pod_crawls_the_shard_of_its_index(tmp_path: Path) -> None:
@@ -272,16 +236,6 @@ def test_kubernetes_takes_its_objects() -> None:
         validate.validate(each, "1.33", strict=True)
     with pytest.raises(validate.ValidationError):
         validate.validate(KUBERNETES["Job"] | {"spec": {"complete": 4}}, "1.33", strict=True)
-
-
-def test_compose_reads_its_file(tmp_path: Path) -> None:
-    for command in (["docker", "compose"], ["docker-compose"]):
-        if shutil.which(command[0]) is None:
-            continue
-        if subprocess.run([*command, "version"], capture_output=True, check=False).returncode == 0:
-            subprocess.run([*command, "config", "-q"], cwd=ROOT, check=True)
-            return
-    pytest.skip("Compose is not installed")
 
 
 def test_who_is_told_to_stop_has_the_time_for_what_is_under_way() -> None:

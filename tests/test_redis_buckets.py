@@ -24,8 +24,6 @@ WAYS = {
     "compared by the script": {},
     "compared by the caller": {"MAX_HERE": 0},
     "copied by the caller": {"MAX_HERE": 0, "CROWD": 0, "PART": 2},
-    "read one by one": {"MAX_WHOLE": 0},
-    "read one by one, compared by the caller": {"MAX_HERE": 0, "MAX_WHOLE": 0},
 }
 VICTIM = 0x0123_4567_89AB_CDEF
 
@@ -223,25 +221,6 @@ async def test_entries_that_are_taken_out_of_a_large_bucket_leave_gaps_for_a_whi
             assert [await index.find(one.page_id) for one in forgotten] == [None] * 10
         assert max(sizes) < 30
         assert server.client.keys("shingleback:{test}:[pit]:*") == []
-
-
-@pytest.mark.parametrize(("stored", "age"), [(FORMAT - 1, "an older"), (FORMAT + 1, "a newer")])
-@driven
-async def test_an_index_of_another_format_is_refused_and_told_what_to_do(
-    server: Server, stored: int, age: str
-) -> None:
-    async with opened(server.address):
-        pass
-    server.client.hset("shingleback:{test}:header", "format", str(stored))
-    before = server.contents()
-    with pytest.raises(IndexMismatchError) as refusal:
-        await try_to_open(server.address)
-    text = str(refusal.value)
-    assert all(
-        part in text
-        for part in (f"{age} version", f"format is {stored}", f"is {FORMAT}", "scrapy index export")
-    )
-    assert server.contents() == before
 
 
 @driven

@@ -1,12 +1,9 @@
 """What only the index in Redis has: servers it refuses, replies that get lost, runs that die, its keys."""
 
 import asyncio
-import logging
 import math
 import random
 import re
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -20,7 +17,6 @@ import redis
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.plans import possible_plans
 from dedup.index import Index, Verdict, open_index
 from dedup.index.lifecycle import State
 from dedup.index.redis.keys import LEASE_MS
@@ -29,7 +25,7 @@ from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of
 from tests.support.pages.shops import Shop, ShopPage
 from tests.support.redis import Line, Server
-from tests.support.stores import RUN, end_lease, opened, until_done
+from tests.support.stores import RUN, end_lease, opened
 from tests.support.waiting import LIMIT, until
 
 
@@ -50,15 +46,7 @@ def address(redis_socket: Path) -> str:
 
 @pytest.mark.parametrize(
     "policy",
-    [
-        "allkeys-lru",
-        "allkeys-lfu",
-        "allkeys-random",
-        "volatile-lru",
-        "volatile-lfu",
-        "volatile-random",
-        "volatile-ttl",
-    ],
+    ["allkeys-lru", "volatile-ttl"],
 )
 @driven
 async def test_a_server_that_may_evict_keys_is_refused(server: Server, policy: str) -> None:
@@ -154,58 +142,7 @@ async def test_a_server_that_forgets_all_when_it_crashes_is_warned_of(
     assert "appendonly" in caplog.text
 
 
-@driven
-async def test_nothing_is_printed_or_logged(
-    address: str, namespace: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    async with opened(address, namespace) as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        await index.claim("b", "http://b/", fingerprint_of(0))
-        await index.confirm("a")
-    assert capfd.readouterr() == ("", "")
-    assert caplog.text == ""
-
-
 # --- Servers that change in mid-run --------------------------------------------------------------------
-
-
-@driven
-async def test_an_index_deleted_in_mid_run_is_noticed_by_the_next_claim(server: Server) -> None:
-    async with opened(server.address) as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        server.client.flushall()
-        for page_id in ("a", "b", "c"):
-            with pytest.raises(IndexMismatchError):
-                await index.claim(page_id, f"http://{page_id}/", fingerprint_of(ALL_BITS))
-        assert not server.client.keys("*:t:*")
-
-
-@driven
-async def test_an_index_deleted_and_made_anew_in_mid_run_is_noticed_by_the_next_claim(server: Server) -> None:
-    async with opened(server.address) as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        server.client.flushall()
-        async with opened(server.address) as another:
-            await another.claim("x", "http://x/", fingerprint_of(1))
-            with pytest.raises(IndexMismatchError):
-                await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))
-
-
-@driven
-async def test_scripts_flushed_in_mid_run_are_loaded_again(server: Server) -> None:
-    async with opened(server.address) as index:
-        for number in range(10):
-            server.client.script_flush()
-            assert (
-                await index.claim(f"{number}", "http://a/", fingerprint_of(0xFF << number * 5))
-            ).status == "new"
-            server.client.script_flush()
-            if number % 2:
-                await index.release(f"{number}")
-            else:
-                await index.confirm(f"{number}")
-        assert await index.count() == 5
 
 
 @driven
@@ -230,36 +167,6 @@ async def test_of_pages_in_one_chrome_claimed_at_once_with_their_copies_one_of_e
 
 
 @driven
-async def test_connections_closed_by_the_server_are_opened_again(server: Server) -> None:
-    async with opened(server.address) as index:
-        for number in range(5):
-            server.client.client_kill_filter(_type="normal", skipme=True)
-            verdict = await index.claim(f"{number}", f"http://{number}/", fingerprint_of(0))
-            assert verdict.of == (None if number == 0 else "http://0/")
-
-
-@driven
-async def test_a_server_that_is_killed_and_comes_back_has_kept_every_claim(server: Server) -> None:
-    async with opened(server.address) as index:
-        for number in range(8):
-            await index.claim(f"{number}", f"http://{number}/", fingerprint_of(0xFF << 8 * number))
-            if number % 2:
-                await index.confirm(f"{number}")
-        server.kill()
-        async with asyncio.timeout(LIMIT):
-            with pytest.raises(IndexUnavailableError):
-                await index.claim("a", "http://a/", fingerprint_of(0))
-        server.start()
-        for number in range(8):
-            assert (
-                await index.claim(f"{number}", "http://a/", fingerprint_of(0xFF << 8 * number))
-            ).status == "same"
-            twin = await index.claim("twin", "http://twin/", fingerprint_of(0xFF << 8 * number))
-            assert twin.of == f"http://{number}/"
-        assert (await index.claim("a", "http://a/", fingerprint_of(0))).status == "new"
-
-
-@driven
 async def test_confirmations_that_could_not_be_written_are_written_when_the_server_is_back(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -271,21 +178,6 @@ async def test_confirmations_that_could_not_be_written_are_written_when_the_serv
         server.start()
     async with opened(server.address, run=RUN) as index:
         assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
-
-
-@driven
-async def test_a_server_out_of_memory_files_no_half_pages_and_goes_on_when_it_has_more(
-    server: Server,
-) -> None:
-    async with opened(server.address) as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        before = server.contents()
-        server.client.config_set("maxmemory", "1")
-        with pytest.raises(IndexUnavailableError):
-            await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))
-        assert server.contents() == before
-        server.client.config_set("maxmemory", "0")
-        assert (await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))).status == "new"
 
 
 #: Where in a record the length of its sketch is, if it has no bands.
@@ -314,7 +206,6 @@ async def test_a_key_of_another_type_gives_an_error_or_keeps_the_page(server: Se
         pytest.param(lambda record: b"", id="empty"),
         pytest.param(lambda record: record[:17], id="cut before the sketch"),
         pytest.param(lambda record: record[: SKETCH_AT + 60], id="cut in the sketch"),
-        pytest.param(lambda record: record[: SKETCH_AT + 2 + 128], id="cut before the page id"),
         pytest.param(lambda record: record[:-3] + b"\xff\xfe\xfd", id="a URL that is not UTF-8"),
         pytest.param(
             lambda record: record[:SKETCH_AT] + b"\xff\xff" + record[SKETCH_AT + 2 :],
@@ -495,55 +386,6 @@ async def test_a_release_or_confirmation_whose_reply_was_lost_happens_once(
 
 # --- Runs that live and die ----------------------------------------------------------------------------
 
-CLAIM = """
-import asyncio, sys
-from dedup import Detector, open_index
-from dedup.fingerprint.detector import Fingerprint
-
-async def claim():
-    detector = Detector(max_distance=3, min_resemblance=0.7)
-    index = open_index(sys.argv[1], detector, namespace=sys.argv[2])
-    for page_id, simhash in (("pending", 0), ("done", 2**64 - 1)):
-        fingerprint = Fingerprint(simhash, b"\\x55" * 128 + bytes(8), tokens=100, links=0, digest=simhash)
-        await index.claim(page_id, f"http://{page_id}/", fingerprint)
-    await index.confirm("done")
-    while await index.states(["done"]) != ["done"]:
-        await asyncio.sleep(0.02)
-    print(index.run, flush=True)
-    await asyncio.sleep(1000)
-
-asyncio.run(claim())
-"""
-
-
-def run_and_kill(address: str, namespace: str) -> str:
-    """The id of a run that died with one page pending and one done."""
-    command = [sys.executable, "-c", CLAIM, address, namespace]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        run = process.stdout.readline().decode().strip()
-        process.kill()
-    return run
-
-
-@driven
-async def test_pending_claims_of_a_killed_run_count_until_its_lease_ends_and_not_after(
-    redis_socket: Path, address: str, namespace: str
-) -> None:
-    run = run_and_kill(address, namespace)
-    async with opened(address, namespace) as index:
-        assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://pending/"
-        with redis.Redis(unix_socket_path=str(redis_socket)) as client:
-            changed = client.zadd(f"shingleback:{{{namespace}}}:runs", {run: 1}, xx=True, ch=True)
-        assert changed == 1  # its lease ended in 1970
-        assert (await index.claim("pending", "http://pending/", fingerprint_of(0))).status == "new"
-        await index.release("pending")
-        assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
-        assert (await index.claim("done", "http://done/", fingerprint_of(ALL_BITS))).status == "same"
-        assert (
-            await index.claim("another", "http://another/", fingerprint_of(ALL_BITS))
-        ).of == "http://done/"
-
 
 @driven
 async def test_what_is_done_is_the_crawl_s_where_others_go_on_from_it(address: str, namespace: str) -> None:
@@ -566,34 +408,6 @@ async def test_what_is_done_is_the_crawl_s_where_others_go_on_from_it(address: s
         end_lease(address, namespace, filed.run)  # as if all workers had died
         assert await foreign.states(["a"]) == ["earlier"]
         assert (await other.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
-
-
-@driven
-async def test_a_page_left_pending_by_a_dead_run_is_judged_when_it_is_fetched_again(
-    redis_socket: Path, address: str, namespace: str
-) -> None:
-    async with opened(address, namespace) as dead, opened(address, namespace) as index:
-        await dead.claim("a", "http://a/", fingerprint_of(0))
-        with redis.Redis(unix_socket_path=str(redis_socket)) as client:
-            client.zadd(f"shingleback:{{{namespace}}}:runs", {dead.run: 1})
-        assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
-        assert (await index.claim("a", "http://a/", fingerprint_of(0))).of == "http://twin/"
-        await index.release("twin")
-        assert (await index.claim("a", "http://a/", fingerprint_of(0))).status == "new"
-        await index.confirm("a")
-        assert (await index.claim("third", "http://third/", fingerprint_of(0))).of == "http://a/"
-
-
-@driven
-async def test_a_pending_claim_of_a_live_run_shadows_its_twin_in_another(
-    address: str, namespace: str
-) -> None:
-    async with opened(address, namespace) as one, opened(address, namespace) as another:
-        await one.claim("a", "http://a/", fingerprint_of(0))
-        assert (await another.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
-        await one.release("a")
-        assert (await another.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
-        assert (await one.claim("a", "http://a/", fingerprint_of(0))).of == "http://twin/"
 
 
 @driven
@@ -668,31 +482,6 @@ async def test_a_run_that_closes_leaves_nothing_pending_and_no_lease_but_when_it
     assert finished < 0
 
 
-@driven
-async def test_a_page_that_two_runs_claim_belongs_to_the_later_one(address: str, namespace: str) -> None:
-    async with opened(address, namespace) as one, opened(address, namespace) as another:
-        await one.claim("a", "http://a/", fingerprint_of(0))
-        assert (await another.claim("a", "http://a/", fingerprint_of(0))).status == "same"
-        await one.release("a")  # not its any more
-        assert (await one.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
-        await another.release("a")
-        assert (await one.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
-
-
-@driven
-async def test_a_page_that_two_runs_claim_is_done_when_either_confirms_it(
-    address: str, namespace: str
-) -> None:
-    async with opened(address, namespace) as one:
-        async with opened(address, namespace) as another:
-            await one.claim("a", "http://a/", fingerprint_of(0))
-            await another.claim("a", "http://a/", fingerprint_of(0))
-            await one.confirm("a")
-            await until_done(one, ["a"])
-            await another.release("a")
-        assert (await one.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
-
-
 # --- Keys ----------------------------------------------------------------------------------------------
 
 DOCUMENTED = re.compile(
@@ -720,14 +509,8 @@ async def test_every_key_is_a_documented_one_and_foreign_keys_are_left(server: S
     ours = (during.keys() | after.keys()) - before.keys()
     assert len(ours) > 64
     assert [key for key in ours if not DOCUMENTED.fullmatch(key)] == []
+    assert len({redis.crc.key_slot(key) for key in ours}) == 1, "a cluster has them in several slots"
     assert {server.client.ttl(key) for key in after} == {-1}
-
-
-@driven
-async def test_all_keys_of_an_index_lie_in_one_slot_of_a_cluster(server: Server) -> None:
-    async with opened(server.address, "my crawl") as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        assert len({redis.crc.key_slot(key) for key in server.contents()}) == 1
 
 
 @driven
@@ -752,35 +535,3 @@ async def test_a_release_leaves_no_key_of_its_page(server: Server, again: int | 
             await index.claim("a", "http://a/", fingerprint_of(again))
         await index.release("a")
         assert server.contents().keys() == before
-
-
-@pytest.mark.parametrize("k", range(8))
-@driven
-async def test_neighbours_at_the_full_distance_are_found_by_every_plan_and_cut_into_buckets(
-    address: str, namespace: str, k: int
-) -> None:
-    rng = random.Random(k)
-    every = possible_plans(k)  # tests/test_plans.py has a look at each of them
-    plans = {*every[:: 1 + len(every) // 5], every[-1]}
-    planted = 40 // len(plans) + 1  # 320 over all distances
-    for plan in plans:
-        for expected_pages in (1, 10**12):  # as few bucket bits as can be, and as many
-            options = {"detector": Detector(max_distance=k, min_resemblance=0), "tables": plan.size}
-            name = f"{namespace}-{plan.size}-{expected_pages}"
-            async with opened(address, name, expected_pages=expected_pages, **options) as index:
-                keys = [rng.getrandbits(64) for _ in range(planted // 2 + 1)]
-                for key in keys:
-                    await index.claim(f"{key}", f"http://{key}/", fingerprint_of(key))
-                for key in keys:
-                    near = key
-                    for bit in rng.sample(range(64), k):
-                        near ^= 1 << bit
-                    verdict = await index.claim(f"near {key}", "http://near/", fingerprint_of(near))
-                    assert verdict == Verdict(
-                        "duplicate",
-                        f"http://{key}/",
-                        k,
-                        1.0,
-                        of_simhash=key,
-                        rule="simhash" if k else "exact",
-                    )

@@ -2,17 +2,12 @@
 
 import math
 import random
-from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import redis
 
 from dedup.index import Index
-from dedup.index.redis import span
-from dedup.index.redis.survey import RedisSurvey
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.stores import PERSISTENT, opened_at
@@ -81,41 +76,3 @@ async def test_every_page_of_a_run_and_of_a_time_is_found(
         for moment in (START, *(page.filed for page in rng.sample(filed, 4)), clock.now + 1):
             expected = [page.page_id for page in filed if page.filed < moment]
             assert await found_by(index, before=moment) == expected
-
-
-@pytest.fixture
-def server(redis_socket: Path) -> Iterator[redis.Redis]:
-    with redis.Redis(unix_socket_path=str(redis_socket)) as client:
-        yield client
-
-
-@pytest.mark.parametrize("store", ["redis"])
-@driven
-async def test_redis_is_asked_for_no_page_that_was_filed_by_later_runs_or_after_the_time(
-    address: str, namespace: str, clock: SimpleNamespace, server: redis.Redis
-) -> None:
-    for run in RUNS[:3]:
-        clock.now += 10 * DAY
-        async with opened_at(address, namespace=namespace, run=run) as index:
-            for number in range(150):
-                page_id = f"{run} {number}"
-                await index.claim(
-                    page_id,
-                    f"http://a/{run}/{number}",
-                    fingerprint_of(random.Random(page_id).getrandbits(64)),
-                )
-                await index.confirm(page_id)
-    async with opened_at(address, namespace=namespace) as index:
-        survey = await index.survey()
-        assert isinstance(survey, RedisSurvey)
-        scans = server.info("commandstats").get("cmdstat_scan", {}).get("calls", 0)
-        for run in RUNS[:3]:
-            numbers = await span.numbers_of(survey._reading, run, math.inf)
-            assert 150 <= len(numbers) < 170, "some confirmations take a number, too"
-            assert len(await found_by(index, run=run)) == 150
-        for past in (1, 2):
-            before = START + (10 * past + 5) * DAY
-            assert 150 * past <= len(await span.numbers_of(survey._reading, "", before)) < 170 * past
-            assert len(await found_by(index, before=before)) == 150 * past
-        assert server.info("commandstats").get("cmdstat_scan", {}).get("calls", 0) == scans
-        await survey.close()

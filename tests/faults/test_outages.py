@@ -277,14 +277,6 @@ def test_a_page_that_absorbs_too_many_urls_of_a_host_absorbs_no_more(crawl: Run)
     assert "/article/0" in alarms[0]
 
 
-def test_copies_under_session_ids_ring_no_alarm(crawl: Run) -> None:
-    copies = [f"/article?sid={number:08x}f" for number in range(12)]
-    pages = {"/": page("home", *copies)} | {copy: page("an article") for copy in copies}
-    done = crawl(pages, DEDUP_MAX_CLUSTER=5)
-    assert len(done.dropped) == 11
-    assert "alarms" not in done.figures
-
-
 def test_no_password_of_a_url_is_printed_logged_or_filed(crawl: Run, site: Site, tmp_path: Any) -> None:
     secret = "marker-of-a-secret"
 

@@ -7,7 +7,6 @@ import asyncio
 import os
 import random
 import tempfile
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
+from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError
 from dedup.index import Index
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
@@ -27,12 +26,8 @@ from tests.support.waiting import until, wait_until
 SEED = 5
 
 
-@pytest.fixture(autouse=True)
-def _patience(request: pytest.FixtureRequest) -> None:
-    """A call to a sound server gives up, and a lease ends, as late as a busy machine may need."""
-    if "patient" not in request.keywords:
-        request.getfixturevalue("patience")
-        request.getfixturevalue("long_leases")
+#: A call to a sound server gives up, and a lease ends, as late as a busy machine may need.
+pytestmark = pytest.mark.usefixtures("patience", "long_leases")
 
 
 @contextmanager
@@ -321,11 +316,9 @@ class Garbler(Line):
     def __init__(self, server: Path) -> None:
         super().__init__(server)
         self.change: Callable[[bytes], list[bytes]] = lambda reply: [reply]
-        self.delay = 0.0
         self.garbled = 0
 
     async def reply(self, reply: bytes) -> list[bytes | None]:
-        await asyncio.sleep(self.delay)
         parts = self.change(reply)
         self.garbled += parts != [reply]
         return [*parts]
@@ -339,7 +332,7 @@ async def garbling(server: Path, namespace: str) -> AsyncIterator[tuple[Index, G
         async with garbler.listening(proxy), opened(f"unix://{proxy}", namespace) as index:
             await file_all(index, pages(1))
             yield index, garbler
-            garbler.change, garbler.delay = lambda reply: [reply], 0
+            garbler.change = lambda reply: [reply]
 
 
 GARBAGE: dict[str, Callable[[bytes, random.Random], list[bytes]]] = {
@@ -391,35 +384,6 @@ async def test_a_garbled_answer_never_drops_a_page(
         assert garbler.garbled >= trials
 
 
-@pytest.mark.slow
-@pytest.mark.patient
-@pytest.mark.parametrize("delay", [0.05, 5.0])
-@driven
-async def test_a_slow_line_delays_no_page_for_longer_than_the_deadline(
-    redis_socket: Path, namespace: str, delay: float
-) -> None:
-    async with garbling(redis_socket, namespace) as (index, garbler):
-        garbler.delay = delay
-        started = time.monotonic()
-        with suppress(IndexUnavailableError):
-            assert (await index.claim("1", "http://1/", fingerprint_of(1))).status == "new"
-            assert delay < 1
-        assert time.monotonic() - started < 5
-
-
-@driven
-async def test_a_policy_changed_in_mid_run_is_noticed(server: Server) -> None:
-    async with opened(server.address) as index:
-        await file_all(index, pages(1))
-        server.client.config_set("maxmemory-policy", "allkeys-lru")
-        await index._session.watch()  # type: ignore[attr-defined]  # as every 20 seconds
-        with pytest.raises(IndexMismatchError, match="allkeys-lru"):
-            await index.claim("1", "http://1/", fingerprint_of(1))
-        server.client.config_set("maxmemory-policy", "noeviction")
-        await index._session.watch()  # type: ignore[attr-defined]
-        assert (await index.claim("1", "http://1/", fingerprint_of(1))).status == "new"
-
-
 @driven
 async def test_a_policy_that_is_set_right_again_is_noticed_by_itself(
     server: Server, monkeypatch: pytest.MonkeyPatch
@@ -441,17 +405,6 @@ async def test_a_policy_that_is_set_right_again_is_noticed_by_itself(
         await until(is_refused)
         server.client.config_set("maxmemory-policy", "noeviction")
         await until(is_served)
-
-
-@driven
-async def test_a_key_that_is_damaged_is_an_error_of_its_own(server: Server) -> None:
-    async with opened(server.address) as index:
-        await file_all(index, pages(1))
-        server.client.delete("shingleback:{test}:pending")
-        server.client.set("shingleback:{test}:pending", "x")
-        with pytest.raises(IndexCorruptError):
-            await index.claim("1", "http://1/", fingerprint_of(1))
-        server.client.delete("shingleback:{test}:pending")
 
 
 @driven

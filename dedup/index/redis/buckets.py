@@ -30,8 +30,6 @@ MAX_HERE = 2000
 MAX_READ = 1 << 19
 #: A script searches this many entries of one bucket for an equal key; beyond them, the page is crowded, too.
 MAX_EXACT = 1 << 17
-#: In an index of no more pages than this, a script reads buckets without asking first how long they are.
-MAX_WHOLE = 1 << 20
 #: What a bucket holds of a page.
 ENTRY = np.dtype([("key", "<u8"), ("number", "<u4")])
 Entries = npt.NDArray[np.void]
@@ -94,15 +92,15 @@ class Buckets:
         return named
 
 
-def bucket_bits(plan: Plan, pages: int, each: int = BUCKET_PAGES, least: int = MIN_BITS) -> int:
-    """Returns how many bits name a bucket, if ``each`` bucket is to have about that many pages.
+def bucket_bits(plan: Plan, pages: int) -> int:
+    """Returns how many bits name a bucket.
 
     >>> from dedup.fingerprint.plans import plan
-    >>> bucket_bits(plan(6, 1_000_000), 1_000_000), bucket_bits(plan(6, 1_000_000), 1_000_000, each=64)
-    (15, 14)
+    >>> bucket_bits(plan(6, 1_000_000), 1_000_000)
+    15
     """
-    bits = math.ceil(math.log2(max(1, pages / each)))
-    return min(max(least, bits), *(table.prefix for table in plan.tables))
+    bits = math.ceil(math.log2(max(1, pages / BUCKET_PAGES)))
+    return min(max(MIN_BITS, bits), *(table.prefix for table in plan.tables))
 
 
 def numbers_of(entries: bytes, key: bytes) -> list[int]:
@@ -116,28 +114,22 @@ def numbers_of(entries: bytes, key: bytes) -> list[int]:
     return [int(number) for number in found["number"][same]]
 
 
-def nearest(parts: Sequence[Entries], query: int, radius: int, most: int, tables: int) -> tuple[bytes, bool]:
+def nearest(entries: Entries, query: int, radius: int, most: int, tables: int) -> tuple[bytes, bool]:
     """Returns the pages within ``radius`` bits of a ``query``, among the entries of buckets, as a look packs them.
 
-    There are ``most`` of them at most, the nearest first, and those filed first; also returns whether that is all.  A page may be in as many of the
-    buckets as there are ``tables``.  O(n) for n entries, about 5 ns each.
+    There are ``most`` of them at most, the nearest first, and those filed first; also returns whether that is all.
+    A page may be in as many of the buckets as there are ``tables``.
     """
-    apart = [distances(entries["key"], query) for entries in parts]
-    found, met, enough = [np.empty(0, np.uint64)], 0, most * tables
-    for distance in range(radius + 1):
-        for entries, those in zip(parts, apart, strict=True):
-            numbers = entries["number"][np.flatnonzero(those == distance)]
-            numbers = numbers[numbers != GAP]
-            met += len(numbers)
-            if len(numbers) > most:
-                numbers = np.partition(numbers, most)[: most + 1]
-            found.append(numbers | np.uint64(distance << 32))
-        if met > enough:
-            break
-    ranks = np.unique(np.concatenate(found))
+    apart = distances(entries["key"], query)
+    near = (apart <= radius) & (entries["number"] != GAP)
+    ranks = apart[near].astype(np.uint64) << np.uint64(32) | entries["number"][near]
+    enough = most * tables
+    if len(ranks) > enough:
+        ranks = np.partition(ranks, enough)[: enough + 1]
+    ranks = np.unique(ranks)
     answer = np.empty(min(len(ranks), most), NEAR)
     answer["number"], answer["distance"] = ranks[:most] & np.uint64(GAP), ranks[:most] >> np.uint64(32)
-    return answer.tobytes(), met <= enough and len(ranks) <= most
+    return answer.tobytes(), len(ranks) <= most
 
 
 def numbers_in(octets: bytes) -> list[int]:

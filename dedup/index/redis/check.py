@@ -2,7 +2,7 @@
 
 The record of a page says where it belongs: an entry in one bucket of each table.  What the records say, and what is in the
 buckets, is added up for each page, 8 bytes a page beside its number.  A page is looked at closer if the sums differ, or if there
-is no record for its entries: what looks wrong then, twice, is wrong.  Pages come and go meanwhile.
+is no record for its entries: what looks wrong then, at one moment, is wrong.  Pages come and go meanwhile.
 """
 
 import re
@@ -166,19 +166,17 @@ class Check:
                 yield Finding("pages missing from tables", what)
 
     async def _tables_without(self, number: int) -> list[str]:
-        lacking, key = list[str](), self._keys.page(number)
-        for _ in range(2):
-            (octets,) = await self._server.ask([("GET", key)])
-            if (entry := whole(octets or b"")) is None:
-                return []
-            spots = self._spots(number, entry)
-            commands = [*(("GET", bucket) for bucket, _ in spots), ("GET", key)]
-            *found, again = await self._server.ask(commands, together=True)
-            places = zip(self._tables, spots, found, strict=True)
-            lacking = [table for table, (_, entry), octets in places if not _has(octets, entry)]
-            if again != octets:
-                return []
-        return lacking
+        key = self._keys.page(number)
+        (octets,) = await self._server.ask([("GET", key)])
+        if (filed := whole(octets or b"")) is None:
+            return []
+        spots = self._spots(number, filed)
+        commands = [*(("GET", bucket) for bucket, _ in spots), ("GET", key)]
+        *found, again = await self._server.ask(commands, together=True)
+        if again != octets:
+            return []
+        places = zip(self._tables, spots, found, strict=True)
+        return [table for table, (_, entry), bucket in places if not _has(bucket, entry)]
 
     async def _strays(self, numbers: Collection[int]) -> AsyncIterator[Finding]:
         """Yields the entries of these pages that do not belong where they are."""
@@ -196,12 +194,9 @@ class Check:
     async def _is_stray(self, bucket: bytes, entry: bytes) -> bool:
         number = _number(entry)
         commands = ("GET", bucket), ("GET", self._keys.page(number))
-        for _ in range(2):
-            found, octets = await self._server.ask(commands, together=True)
-            filed = whole(octets or b"")
-            if not _has(found, entry) or (filed and (bucket, entry) in self._spots(number, filed)):
-                return False
-        return True
+        found, octets = await self._server.ask(commands, together=True)
+        filed = whole(octets or b"")
+        return _has(found, entry) and not (filed and (bucket, entry) in self._spots(number, filed))
 
 
 def _entries(octets: bytes) -> list[bytes]:

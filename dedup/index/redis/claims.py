@@ -89,9 +89,6 @@ class Claims:
                 self._note(entry.page_id, number)
                 self._pages.put(number, entry)
                 return looked._replace(is_filed=True)
-            case [b"copy", bytes(record)]:
-                self._pages.hold(numbers[-1], record)
-                return looked
             case [b"many", bytes(names), bytes(sizes)]:
                 found, is_all = await self._copies.near(
                     names.split(b"\n"), numbers_in(sizes), last, entry.keys[-1], tables=len(keys) - 1

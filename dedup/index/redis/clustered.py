@@ -60,7 +60,7 @@ class ClusterServer(Server):
         self._master: Master | None = None
         self._options = dict(self._pool.connection_kwargs)
         self._plain: Any = self._pool.connection_class
-        self._pool.connection_class = _TLS if issubclass(self._plain, SSLConnection) else _Plain
+        self._pool.connection_class = _TLS if issubclass(self._plain, SSLConnection) else _Led
         self._pool.connection_kwargs |= {"find": self._find, "redis_connect_func": self._lead}
 
     async def _again(self, attempt: Callable[[], Awaitable[T]]) -> T:
@@ -172,10 +172,6 @@ class _Led(Connection):
         self.master = await self._find()
         self.host, self.port = self.master[:2]
         await super()._connect()  # type: ignore[no-untyped-call]
-
-
-class _Plain(_Led):
-    """One without TLS."""
 
 
 class _TLS(_Led, SSLConnection):

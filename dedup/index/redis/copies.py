@@ -31,40 +31,27 @@ class _Copy:
 
     def __init__(self) -> None:
         self.upto = -1  #: up to this number, every page that belongs here is here
-        self._entries = np.empty(0, ENTRY)
-        self.count = 0
-
-    @property
-    def entries(self) -> Entries:
-        return self._entries[: self.count]
+        self.entries = np.empty(0, ENTRY)
 
     @property
     def rest(self) -> tuple[int, int]:
         """The first and the last byte of the part that is to be read next; it begins with the last entry."""
-        first = max(0, self.count - 1) * ENTRY.itemsize
+        first = max(0, len(self.entries) - 1) * ENTRY.itemsize
         return first, first + PART * ENTRY.itemsize - 1
 
     def extend(self, found: Entries) -> bool:
         """Appends what was read; forgets everything if that does not begin with the last entry."""
-        if self.count:
-            if not len(found) or found[0] != self._entries[self.count - 1]:
-                self.count = 0
-                return False
-            found = found[1:]
-        end = self.count + len(found)
-        if end > len(self._entries):
-            grown = np.empty(2 * end, ENTRY)
-            grown[: self.count] = self.entries
-            self._entries = grown
-        self._entries[self.count : end] = found
-        self.count = end
+        if len(self.entries) and (not len(found) or found[0] != self.entries[-1]):
+            self.entries = self.entries[:0]
+            return False
+        self.entries = np.concatenate((self.entries[:-1], found))
         return True
 
     def end(self, last: int) -> None:
         """All of the bucket has been read, as it was when ``last`` was the last number given out, or is now."""
         self.upto = last
-        while self.count and self._entries["number"][self.count - 1] == GAP:
-            self.count -= 1
+        while len(self.entries) and self.entries["number"][-1] == GAP:
+            self.entries = self.entries[:-1]
 
 
 class Copies:
@@ -88,16 +75,10 @@ class Copies:
         with self._server.errors():
             async with deadline(client.DEADLINE), self._lock:
                 texts = await self._server.values(others) if others else []
-                found = [
-                    np.concatenate([_entries(None), *map(_entries, texts)]),
-                    *await self._copied(crowded, last),
-                ]
-        room = buckets.MAX_READ
-        for place, entries in enumerate(found):
-            found[place] = entries[: max(0, room)]
-            room -= len(entries)
-        pages, all_told = nearest(found, key, self._radius, MAX_LOOKED, tables)
-        return pages, all_told and room >= 0
+                found = [_entries(None), *map(_entries, texts), *await self._copied(crowded, last)]
+        entries = np.concatenate(found)
+        pages, is_all = nearest(entries[: buckets.MAX_READ], key, self._radius, MAX_LOOKED, tables)
+        return pages, is_all and len(entries) <= buckets.MAX_READ
 
     async def _copied(self, names: Sequence[bytes], last: int) -> list[Entries]:
         """Returns what is in buckets; at least `MAX_READ` entries of a bucket that has more."""
@@ -106,7 +87,9 @@ class Copies:
             self._held[name] = copy
             self._held.move_to_end(name)
         while stale := {
-            name: copy for name, copy in copies.items() if copy.upto < last and copy.count <= buckets.MAX_READ
+            name: copy
+            for name, copy in copies.items()
+            if copy.upto < last and len(copy.entries) <= buckets.MAX_READ
         }:
             commands = [("GETRANGE", name, *copy.rest) for name, copy in stale.items()]
             for copy, octets in zip(stale.values(), await self._server.ask(commands), strict=True):
@@ -117,7 +100,8 @@ class Copies:
                 if copy.extend(_entries(octets)) and len(octets) < PART * ENTRY.itemsize:
                     copy.end(last)
         while (
-            self._held.keys() > copies.keys() and sum(copy.count for copy in self._held.values()) > MAX_HELD
+            self._held.keys() > copies.keys()
+            and sum(len(copy.entries) for copy in self._held.values()) > MAX_HELD
         ):
             self._held.popitem(last=False)
         return [copy.entries for copy in copies.values()]

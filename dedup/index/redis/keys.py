@@ -22,9 +22,7 @@ h:BLAKE2b           string      the table of a host, of whose name these are 16 
                                 `dedup.index.redis.hosts`
 hosts               sorted set  those bytes -> when that table was written last, in ms of the
                                 server's clock; of more than 10,000, the oldest is taken out
-began               hash        run -> the last number given out when it began, or 0 if it has pages
-                                with lower ones; of 10,000 runs.  added -> the last number of a page
-                                that came from another index
+began               hash        left by earlier versions, and not read
 runs                sorted set  run -> when its lease ends, in ms of the server's clock, or, with a
                                 minus, the number that it took when it finished; of those, 1,000
                                 are remembered
@@ -73,7 +71,6 @@ class Keys:
         self.released = self.prefix + b"released"
         self.master = self.prefix + b"master"
         self.pending = self.prefix + b"pending"
-        self.began = self.prefix + b"began"
         self.runs = self.prefix + b"runs"
         self.pages = self.prefix + b"p:"  #: what the names of all records start with
         self.hosts = self.prefix + b"hosts"

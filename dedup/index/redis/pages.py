@@ -17,8 +17,6 @@ from dedup.latest import Latest
 
 #: No more pages are held than this, of 900 bytes each: pages in one chrome meet the same ones again.
 MAX_HELD = 4096
-#: So few sketches are taken from the pages themselves: numpy takes longer.
-FEW = 4
 
 
 class Pages:
@@ -56,9 +54,6 @@ class Pages:
 
     async def sketches(self, numbers: Sequence[int]) -> tuple[list[int], Hashes]:
         """Returns those numbers, and the sketches of these pages: uint64, shape (n, w)."""
-        if len(numbers) <= FEW:
-            few = await self.read(numbers)
-            return list(few), self._sketcher.words(page.sketch for page in few.values())
         rows = np.array(numbers, np.uint32)
         words, unheld = self._sketches.get(rows)
         if not len(unheld):

@@ -18,41 +18,32 @@ import re
 import struct
 from collections.abc import Mapping
 from itertools import accumulate
-from typing import NamedTuple
 
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.fingerprint import RARE, Called
 from dedup.index.entry import Entry
 
-
-class Field(NamedTuple):
-    """A field of fixed size."""
-
-    name: str
-    code: str  #: of `struct`
-
-
-#: The fields that a record begins with, in their order.
-FIELDS = (
-    Field("simhash", "Q"),
-    Field("scope", "Q"),
-    Field("digest", "Q"),
-    Field("filed", "I"),  # seconds since 1970
-    Field("run", "16s"),
-    Field("markup", "Q"),
-    Field("heading", "Q"),  # these three: what the page is called
-    Field("names", "Q"),
-    Field("place", "Q"),
-    *(Field(f"rare{number}", "Q") for number in range(RARE)),  # the keys of its rare shingles
-    Field("band_count", "B"),
-)
+#: The fields that a record begins with, in their order, and their codes for `struct`.
+FIELDS = {
+    "simhash": "Q",
+    "scope": "Q",
+    "digest": "Q",
+    "filed": "I",  # seconds since 1970
+    "run": "16s",
+    "markup": "Q",
+    "heading": "Q",  # these three: what the page is called
+    "names": "Q",
+    "place": "Q",
+    **{f"rare{number}": "Q" for number in range(RARE)},  # the keys of its rare shingles
+    "band_count": "B",
+}
 #: Bytes of a band, of the length of a sketch, of the length of a page id.
 BAND, SKETCH_LENGTH, ID_LENGTH = 8, 2, 4
 
-_HEAD = struct.Struct(">" + "".join(field.code for field in FIELDS))
-_SIZES = [struct.calcsize(field.code) for field in FIELDS]
+_HEAD = struct.Struct(">" + "".join(FIELDS.values()))
+_SIZES = [*map(struct.calcsize, FIELDS.values())]
 #: Where each field begins, by its name, counted from 0.
-PLACES = {field.name: end - size for field, size, end in zip(FIELDS, _SIZES, accumulate(_SIZES), strict=True)}
+PLACES = {name: end - size for name, size, end in zip(FIELDS, _SIZES, accumulate(_SIZES), strict=True)}
 
 
 def layout() -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from itertools import count
 from typing import Any
@@ -39,7 +39,7 @@ class Session:
         self._seen = 0  # the highest number that is known to have been given out
         self._nonces = count()
         self._refusal: IndexMismatchError | None = None
-        self._tasks: list[asyncio.Task[None]] = []
+        self._renewing: asyncio.Task[None] | None = None
         self._ending = False
 
     async def open(self, wanted: Mapping[str, str]) -> dict[str, str]:
@@ -80,17 +80,14 @@ class Session:
         """Begins the run: its lease is renewed until it ends, and ``also`` done each time."""
         (self.began,) = await self.renew(self._lease)
         self._ending = False
-        self.beside(self._keep_lease(also))
-
-    def beside(self, work: Coroutine[Any, Any, None]) -> None:
-        """Has something done beside all else, until `stop`."""
-        self._tasks.append(asyncio.create_task(work))
+        self._renewing = asyncio.create_task(self._keep_lease(also))
 
     async def stop(self) -> None:
         """Lets the lease run out, unless `renew` ends it."""
         self._ending = True
-        await asyncio.gather(*map(end, self._tasks), return_exceptions=True)
-        self._tasks.clear()
+        if self._renewing is not None:
+            with suppress(Exception):
+                await end(self._renewing)
 
     async def renew(self, lease: int | str) -> list[Any]:
         """Prolongs the lease, by ms; 0 ends it, and "finished" notes that the run has come to its end."""

@@ -4,19 +4,17 @@ from collections.abc import AsyncIterator, Mapping
 
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index.parameters import Parameters
-from dedup.index.redis.buckets import ENTRY
 from dedup.index.redis.check import Check
 from dedup.index.redis.client import Server
 from dedup.index.redis.hosts import unpack_table
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import whole
-from dedup.index.redis.span import numbers_of
 from dedup.index.survey import Finding, KnownHost, StoredPage, Survey, state_outside
 from dedup.printing import octets as shown
 
-#: Pages whose memory is measured.
-SAMPLE = 30
+#: Keys whose memory is measured; SCAN tells them in no order of theirs.
+SAMPLE = 1000
 
 
 async def read_header(server: Server, keys: Keys, where: str) -> dict[str, str]:
@@ -52,15 +50,12 @@ class RedisSurvey(Survey):
         return max(0, given - released)
 
     async def _pages(self, run: str, before: float) -> AsyncIterator[StoredPage]:
-        for numbers in batches((await numbers_of(self._reading, run, before)).tolist()):
+        for numbers in batches((await self._reading.numbers()).tolist()):
             records, owners, alive = await self._reading.claims(numbers)
-            unread = [number for number, record in zip(numbers, records, strict=True) if record is None]
-            asked = [("EXISTS", self._keys.page(number)) for number in unread]
-            there = dict(zip(unread, await self._server.ask(asked) if asked else [], strict=True))
-            for number, record, owner in zip(numbers, records, owners, strict=True):
-                if not there.get(number, True):
-                    continue  # no page has it, or it was taken out meanwhile
-                entry = whole(record or b"")
+            for record, owner in zip(records, owners, strict=True):
+                if record is None:
+                    continue  # it was taken out meanwhile, or is of another type
+                entry = whole(record)
                 claimed_by = None if owner is None else owner.decode("utf-8", "replace")
                 filer = entry.run if entry else claimed_by or ""
                 done_by = None if filer == claimed_by else filer
@@ -78,25 +73,18 @@ class RedisSurvey(Survey):
                     yield KnownHost("", None)
 
     async def stored(self) -> tuple[int | None, str]:
-        numbers = await self._reading.numbers()
-        some = numbers[:: max(1, len(numbers) // SAMPLE)].tolist()
-        octets, read = 0.0, 0
-        for number, record in zip(some, await self._reading.records(some) if some else [], strict=True):
-            if (entry := whole(record or b"")) is None:
-                continue
-            buckets = [place.bucket for place in self._reading.buckets.places(entry)]
-            usage = [("MEMORY USAGE", key) for key in (self._keys.page(number), *buckets)]
-            sizes = [("STRLEN", bucket) for bucket in buckets]
-            try:
-                own, *answers = (answer or 0 for answer in await self._server.ask([*usage, *sizes]))
-            except IndexUnavailableError:  # this user may not ask for it
-                return None, ""
-            shared = zip(answers[: len(sizes)], answers[len(sizes) :], strict=True)
-            octets += own + sum(size * ENTRY.itemsize / full for size, full in shared if full)
-            read += 1
-        if not read:
+        count, some = 0, list[bytes]()
+        async for keys in self._server.scan(self._keys.prefix):
+            count += len(keys)
+            some += keys[: SAMPLE - len(some)]
+        try:
+            sizes = await self._server.ask([("MEMORY USAGE", key) for key in some])
+        except IndexUnavailableError:  # this user may not ask for it
             return None, ""
-        return round(len(numbers) * octets / read), f"MEMORY USAGE of {read} pages, and what they share"
+        found = [size for size in sizes if size]
+        if not found:
+            return None, ""
+        return round(count * sum(found) / len(found)), f"MEMORY USAGE of {len(found)} keys"
 
     async def close(self) -> None:
         """The connections are the index's, which closes them."""

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import random
 import re
 import signal
 import time
@@ -357,26 +356,6 @@ def test_jobs_that_are_stopped_go_on_where_they_were(server: Server, tmp_path: P
 
 
 @pytest.mark.slow
-def test_twenty_crawls_by_four_workers_keep_each_content_once(tmp_path: Path) -> None:
-    """One of the four has no host at all."""
-    for seed in range(20):
-        rng, folder = random.Random(seed), tmp_path / str(seed)
-        folder.mkdir()
-        with running_server() as server, serve(Hosts()) as site:
-            site.most = dict.fromkeys(range(4), 1)  # so that none comes when all is done
-            workers = []
-            for number in rng.sample(range(1, 5), 4):
-                workers.append(Worker(site, folder, f"{number}/4", DEDUP_INDEX=server.address))
-                time.sleep(rng.random() / 4)
-            for worker in workers:
-                wait_until(lambda worker=worker: "is crawled here" in worker.log.read_text())
-            site.most.clear()
-            assert [worker.wait(LIMIT) for worker in workers] == [0] * 4
-            assert kept(folder) == Counter(range(site.contents)), f"run {seed}"
-            assert not server.client.keys("shingleback:shards:*")
-
-
-@pytest.mark.slow
 def test_nothing_is_sent_while_a_worker_may_have_lost_its_shard(server: Server, tmp_path: Path) -> None:
     with serve(Hosts(contents=160)) as site:
         slow = {"DOWNLOAD_DELAY": 0.1, "RANDOMIZE_DOWNLOAD_DELAY": False, "DEDUP_INDEX": server.address}
@@ -420,30 +399,6 @@ def has_ended_lease(server: Server) -> bool:
     """Whether a worker of the crawl does not renew the lease of its claims."""
     seconds, _ = server.client.time()
     return bool(server.client.zcount("shingleback:{shingleback/site}:runs", 1, 1000 * seconds))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_taken", [True, False], ids=["taken", "not taken"])
-def test_a_worker_is_paused_for_two_minutes(server: Server, tmp_path: Path, is_taken: bool) -> None:
-    """Its leases of a minute are over meanwhile: that of its shard, and that of its claims.  If its shard is taken, it is paused
-    until the others have ended the crawl."""
-    settings = {"DEDUP_INDEX": server.address}
-    with serve(Hosts()) as site:
-        site.most[1] = 11
-        other, paused = [Worker(site, tmp_path, f"{number}/2", **settings) for number in (1, 2)]
-        wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 11)
-        paused.pause()
-        site.most.clear()
-        workers = [other, paused, *([Worker(site, tmp_path, "auto/2", **settings)] if is_taken else [])]
-        if is_taken:
-            assert [worker.wait(LIMIT) for worker in (workers[0], workers[2])] == [0, 0]
-        else:
-            time.sleep(120)
-        paused.send(signal.SIGCONT)
-        assert [worker.wait(LIMIT) for worker in workers] == [0] * len(workers)
-    counts = kept(tmp_path)
-    assert set(counts) == set(range(site.contents))
-    assert max(counts.values()) <= 2
 
 
 @driven
@@ -535,17 +490,27 @@ def test_a_spider_that_takes_no_shard_as_an_argument_says_so(
     assert said.endswith(f"start it with -s DEDUP_SHARD={shard}") if is_told else said == ""
 
 
-@pytest.mark.parametrize(
-    "url", ["http://example.org/", "http://example.org", "http://a.org", "http://a.org/"]
-)
-def test_whatever_its_url_a_request_comes_back_as_it_was(url: str) -> None:
-    spider = Spider("walker")
-    request = Request(url, callback=spider.parse, meta={"depth": 1})
-    for key in ("", "secret"):
-        packing = Packing(spider, key)
-        packed = packing.pack(request)
-        assert packed is not None
-        assert packing.unpack(packed).to_dict(spider=spider) == request.to_dict(spider=spider)
+class Following(CrawlSpider):
+    name = "following"
+    rules = (Rule(LinkExtractor(), callback="parse_page"),)
+
+
+def comes_back(spider: Spider, request: Request, key: str = "") -> bool:
+    """Whether a request is packed, and unpacked as it was."""
+    packing = Packing(spider, key)
+    packed = packing.pack(request)
+    return packed is not None and packing.unpack(packed).to_dict(spider=spider) == request.to_dict(
+        spider=spider
+    )
+
+
+@pytest.mark.parametrize("key", ["", "secret"])
+def test_links_come_back_as_they_were(key: str) -> None:
+    spider = Following.from_crawler(get_crawler(Following))
+    page = HtmlResponse("http://a.org/", body=b"<a href=b>More</a>", request=Request("http://a.org/"))
+    (link,) = spider._requests_to_follow(page)
+    bare = Request("http://a.org", callback=spider.parse, meta={"depth": 1})
+    assert all(comes_back(spider, request, key) for request in (link, bare))
 
 
 @pytest.mark.parametrize(
@@ -568,24 +533,8 @@ def test_whatever_a_request_was_given_comes_back(given: dict[str, Any]) -> None:
     spider = Spider("walker")
     methods = {name: getattr(spider, given[name]) for name in ("callback", "errback") if name in given}
     request = Request("http://a.org/", **{**given, **methods})
-    packing = Packing(spider)
-    packed = packing.pack(request)
-    assert packed
-    assert packing.unpack(packed).to_dict(spider=spider) == request.to_dict(spider=spider)
-    assert packing.pack(request, without={next(iter(given))}) is None
-
-
-def test_no_headers_and_cookies_are_made_of_a_request_that_is_packed() -> None:
-    request = Request("http://a.org/")
-    assert Packing(Spider("walker")).pack(request)
-    made = (
-        "_headers",
-        "_cookies",
-        "_meta",
-        "_flags",
-        "_cb_kwargs",
-    )  # of newer Scrapy, until they are asked for
-    assert all(getattr(request, name, None) is None for name in made)
+    assert comes_back(spider, request)
+    assert Packing(spider).pack(request, without={next(iter(given))}) is None
 
 
 #: What somebody who can write to the Redis of a crawl may put into the log of a shard.
@@ -667,49 +616,41 @@ def test_what_others_write_to_redis_is_told_without_passwords_and_what_controls_
     assert len(text) < 600
 
 
+CODE, OUTSIDE = "taken only with DEDUP_HASH_KEY", "outside of the spider's sites"
+
+
 @pytest.mark.parametrize(
-    "meta",
+    ("why", "given"),
     [
-        {"proxy": "http://b.org:3128"},
-        {"splash": {"splash_url": "http://b.org"}},
-        {"impersonate_args": {"proxies": {"http": "http://b.org"}}},
-        {"playwright_context_kwargs": {"proxy": {"server": "http://b.org"}}},
-        {"playwright_page_init_callback": "forged_module.run"},
-        {"playwright_page_event_handlers": {"close": "closed"}},
-        {"referrer_policy": "forged_module.Policy"},
+        (CODE, {"meta": {"proxy": "http://b.org:3128"}}),
+        (CODE, {"meta": {"splash": {"splash_url": "http://b.org"}}}),
+        (CODE, {"meta": {"impersonate_args": {"proxies": {"http": "http://b.org"}}}}),
+        (CODE, {"meta": {"playwright_context_kwargs": {"proxy": {"server": "http://b.org"}}}}),
+        (CODE, {"meta": {"playwright_page_init_callback": "forged_module.run"}}),
+        (CODE, {"meta": {"playwright_page_event_handlers": {"close": "closed"}}}),
+        (CODE, {"meta": {"referrer_policy": "forged_module.Policy"}}),
+        (OUTSIDE, {"url": "http://c.org/", "dont_filter": True}),
+        (OUTSIDE, {"url": "http://c.org/", "meta": {"allow_offsite": True}}),
     ],
 )
-def test_a_request_that_is_sent_elsewhere_or_names_code_is_handed_over_only_if_it_is_signed(
-    meta: dict[str, object],
+def test_a_request_that_leaves_its_site_or_names_code_is_handed_over_only_if_it_is_signed(
+    why: str, given: dict[str, Any]
 ) -> None:
-    spider = Spider("walker")
-    request = Request("http://a.org/", meta=meta)
+    spider = Spider("walker", allowed_domains=["a.org"], start_urls=["http://b.org/"])
+    request = Request(**{"url": "http://a.org/", **given})
     assert Packing(spider).pack(request) is None
-    with pytest.raises(ValueError, match="taken only with DEDUP_HASH_KEY"):
-        Packing(spider).unpack(msgspec.msgpack.encode({"url": request.url, "meta": meta}))
-    signed = Packing(spider, "secret").pack(request)
-    assert signed
-    assert Packing(spider, "secret").unpack(signed).meta == meta
+    with pytest.raises(ValueError, match=why):
+        Packing(spider).unpack(msgspec.msgpack.encode({"url": request.url, **given}))
+    assert comes_back(spider, request, "secret")
 
 
-@pytest.mark.parametrize(
-    "leave", [{"dont_filter": True}, {"meta": {"allow_offsite": True}}], ids=["dont_filter", "allow_offsite"]
-)
-def test_a_request_that_leaves_the_sites_of_its_spider_is_handed_over_only_if_it_is_signed(
-    leave: dict[str, object],
-) -> None:
+@pytest.mark.parametrize("leave", [{"dont_filter": True}, {"meta": {"allow_offsite": True}}])
+def test_a_request_within_the_sites_of_its_spider_is_handed_over(leave: dict[str, Any]) -> None:
     spider = Spider("walker", allowed_domains=["a.org"], start_urls=["http://b.org/"])
     for url in ("http://www.a.org/1", "http://b.org/2"):
         assert Packing(spider).pack(Request(url, **leave))
     assert Packing(spider).pack(Request("http://c.org/"))  # Scrapy refuses it there as it does here
-    request = Request("http://c.org/", **leave)
-    assert Packing(Spider("walker")).pack(request)
-    assert Packing(spider).pack(request) is None
-    with pytest.raises(ValueError, match="outside of the spider's sites"):
-        Packing(spider).unpack(msgspec.msgpack.encode({"url": request.url, **leave}))
-    signed = Packing(spider, "secret").pack(request)
-    assert signed
-    assert Packing(spider, "secret").unpack(signed).url == request.url
+    assert Packing(Spider("walker")).pack(Request("http://c.org/", **leave))
 
 
 @pytest.mark.parametrize("key", ["", "secret"])
@@ -773,10 +714,7 @@ def test_requests_whose_callback_no_code_names_are_crawled_where_they_are_found(
         Form("http://a.org/"),
     ):
         assert Packing(spider).pack(request) is None
-        packing = Packing(spider, "secret")  # then nobody else can have written it
-        packed = packing.pack(request)
-        assert packed
-        assert packing.unpack(packed).to_dict(spider=spider) == request.to_dict(spider=spider)
+        assert comes_back(spider, request, "secret")  # then nobody else can have written it
     assert Packing(spider, "secret").pack(Request("s3://bucket/a")) is None
 
 
@@ -854,20 +792,6 @@ def test_what_the_filter_itself_would_ask_of_a_host_of_another_worker_is_not_sen
     shards.process_request(probe.replace(meta={}))  # such as a link that can't be handed over
     with pytest.raises(IgnoreRequest, match="another worker"):
         shards.process_request(probe)
-
-
-class Following(CrawlSpider):
-    name = "following"
-    rules = (Rule(LinkExtractor(), callback="parse_page"),)
-
-
-def test_the_links_of_a_spider_with_rules_can_be_handed_over() -> None:
-    spider = Following.from_crawler(get_crawler(Following))
-    page = HtmlResponse("http://a.org/", body=b"<a href=b>More</a>", request=Request("http://a.org/"))
-    (link,) = spider._requests_to_follow(page)
-    packed = Packing(spider).pack(link)
-    assert packed is not None
-    assert Packing(spider).unpack(packed).to_dict(spider=spider) == link.to_dict(spider=spider)
 
 
 def test_a_wrong_shard_is_refused_before_anything_is_fetched(server: Server, tmp_path: Path) -> None:

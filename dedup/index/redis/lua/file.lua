@@ -96,22 +96,13 @@ elseif filed and filed ~= outdated_number then
   return answer('changed', filed, filed_record)
 end
 
-local small, held = {}, {} -- buckets that are written anew, by where in KEYS, and what is in them
-for i = 5, #KEYS do
-  if redis.call('STRLEN', KEYS[i]) < SMALLEST then small[#small + 1] = i end
-end
-if filed then redis.call('GET', outdated[1]) end
-for i = 2, #outdated do redis.call('STRLEN', outdated[i]) end
+for i = 5, #KEYS do redis.call('STRLEN', KEYS[i]) end -- only for their types
+for i = 1, #outdated do redis.call('STRLEN', outdated[i]) end
 if filed then -- rows change earlier, change dead
   check_room()
   redis.call('HDEL', pending, filed)
   redis.call('DEL', pages .. filed)
   redis.call('INCR', outdated[1])
   for i = 2, #outdated do take_out(outdated[i], filed) end
-elseif #small > 0 then
-  local names = {}
-  for i = 1, #small do names[i] = KEYS[small[i]] end
-  local found = redis.call('MGET', unpack(names))
-  for i = 1, #small do held[small[i]] = found[i] or '' end
 end
-return answer('new', known, file_page(pages, record, keys, held), replaced, near) -- row claim absent, row change absent
+return answer('new', known, file_claim(pages, record, keys), replaced, near) -- row claim absent, row change absent

@@ -59,27 +59,8 @@ local function filed_by(page) -- the run that a record names
   return as_text(redis.call('GETRANGE', page, RUN_AT - 1, RUN_END - 1))
 end
 
--- In `began` there is the last number that had been given out when a run began, or 0 if it has pages with lower ones.  Of a
--- run that is not there, nothing is known; none is ever taken out.
-local MAX_BEGAN = 10000
-local beginnings = header:sub(1, -1 - #'header') .. 'began'
-
-local function note_beginning(other, number) -- if there is room for one more
-  if redis.call('HLEN', beginnings) >= MAX_BEGAN or redis.call('HEXISTS', beginnings, other) == 1 then return end
-  redis.call('HSET', beginnings, other, number)
-end
-
-local unbound = {}
-local function unbind(other) -- it has pages with lower numbers
-  if unbound[other] then return end
-  unbound[other] = true
-  note_beginning(other, 0)
-  if redis.call('HEXISTS', beginnings, other) == 1 then redis.call('HSET', beginnings, other, 0) end
-end
-
 local function file_for(page, octets) -- this run
   redis.call('SETRANGE', page, RUN_AT - 1, octets)
-  unbind(run)
 end
 
 local DONE, PENDING = 'd', 'p'

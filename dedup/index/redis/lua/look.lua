@@ -7,7 +7,6 @@
 --      each rare shingle; then
 --        pages near: number (4), distance (1), the nearest first; of those, if they are few, a mark for each, and the records
 --        | 'filed', number of the page: nothing is like it
---        | 'copy', record of a page of that very content that casts a shadow; the first list ends with it
 --        | 'many', names of the buckets to be read, a line each, their bytes, 4 bytes each: there are too many to look
 --          among them here
 -- A mark says what a page is: 'd' done, 'p' pending, '-' it casts no shadow.
@@ -25,14 +24,12 @@ local FIRST_TABLE, FIRST_NEAR = 6, 8 + RARE
 local TOLD = 4 -- so few pages that are near are told with their records: most duplicates are near one or two
 local crowded = 0
 
-local held = {[5] = redis.call('GET', KEYS[5]) or ''} -- what is in buckets that were read as a whole
-local filed = number_with_id(held[5], key_at(keys, 0), pages, id_of(record))
+local filed = number_with_id(redis.call('GET', KEYS[5]), key_at(keys, 0), pages, id_of(record))
 local own = filed and state_of(filed, pages .. filed) or 'absent'
 
 local function equal_in(at, most) -- the numbers of pages with an equal key
   local entries = redis.call('GETRANGE', KEYS[at], 0, MAX_EXACT * ENTRY - 1)
   if #entries == MAX_EXACT * ENTRY then crowded = 1 end
-  held[at] = entries
   return numbers_of(entries, key_at(keys, at - 5), most)
 end
 
@@ -46,25 +43,13 @@ local function mark_of(number) return SHADOWS[state_of(number, pages .. number)]
 
 local equal, marks = equal_in(FIRST_TABLE, MAX_EQUAL + 1), ''
 if #equal > MAX_EQUAL then crowded, equal[#equal] = 1, nil end
-for i = 1, #equal do
-  marks = marks .. mark_of(equal[i])
-  if own == 'absent' and marks:sub(-1) ~= '-' then
-    local stored = redis.call('GET', pages .. equal[i])
-    if stored:sub(SIMHASH_AT, SIMHASH_END) == record:sub(SIMHASH_AT, SIMHASH_END)
-      and stored:sub(MARKUP_AT, MARKUP_END) == record:sub(MARKUP_AT, MARKUP_END) then
-      return answer(last, own, crowded, packed({unpack(equal, 1, i)}), marks, '', {}, 'copy', stored)
-    end
-  end
-end
+for i = 1, #equal do marks = marks .. mark_of(equal[i]) end
 local alike, rare = equal_in(FIRST_TABLE + 1, MAX_EQUAL), {}
 for at = FIRST_TABLE + 2, FIRST_NEAR - 1 do rare[#rare + 1] = packed(equal_in(at, MAX_RARE)) end
 
 local met, apart, shared = {}, {}, {} -- pages, their distances, and how many keys they share
-local in_order = true -- whether they were met in the order in which they are listed
 local function meet(number, distance)
   if not apart[number] then
-    local before = met[#met]
-    if before and (distance < apart[before] or (distance == apart[before] and number < before)) then in_order = false end
     met[#met + 1], apart[number] = number, distance
   end
   shared[number] = (shared[number] or 0) + 1
@@ -81,13 +66,10 @@ local function meet_shared() -- of a method of several keys: pages that share on
 end
 
 -- The buckets to be read: the own ones, the fullest first, then those whose names differ in one bit from that of one of
--- the last `flipped` of these; the tables of the own ones; how many bytes they have.
+-- the last `flipped` of these.
 local function buckets()
-  local mine, names, octets = {}, {}, 0
-  for i = FIRST_NEAR, #KEYS do
-    local size = redis.call('STRLEN', KEYS[i])
-    mine[#mine + 1], octets = {octets = size, at = i}, octets + size
-  end
+  local mine, names = {}, {}
+  for i = FIRST_NEAR, #KEYS do mine[#mine + 1] = {octets = redis.call('STRLEN', KEYS[i]), at = i} end
   if flipped > 0 then
     table.sort(mine, function(a, b) return a.octets > b.octets or (a.octets == b.octets and a.at > b.at) end)
   end
@@ -101,7 +83,7 @@ local function buckets()
       names[n], flip = front .. format('%x', bxor(number, flip)), flip + flip
     end
   end
-  return names, mine, octets
+  return names
 end
 
 local function sizes_of(names) -- in bytes, and their sum
@@ -113,58 +95,25 @@ local function sizes_of(names) -- in bytes, and their sum
   return sizes, octets
 end
 
-local function read(names) -- the entries in buckets; nil if they are too many to look among them here
-  if last >= MAX_WHOLE and select(2, sizes_of(names)) > MAX_HERE * ENTRY then return nil end
-  local found, octets = redis.call('MGET', unpack(names)), 0
-  for i = 1, #names do octets = octets + #(found[i] or '') end
-  return octets <= MAX_HERE * ENTRY and found or nil
-end
-
 local function row_of(octet) -- how many bits each octet differs from it in, as digits
   local digits = BITS_APART
   return {[0] = digits:byte(256 * octet + 1), digits:byte(256 * octet + 2, 256 * octet + 256)}
 end
 
-local function meet_near(entries, mine) -- of some buckets: pages within the radius
+local function meet_near(buckets) -- pages within the radius, among the entries of some buckets
   local own_key = key_at(keys, FIRST_NEAR - 5)
   local low, high = struct.unpack('<I4I4', own_key)
   local a, b = row_of(own_key:byte(1)), row_of(own_key:byte(3))
   local c, d = row_of(own_key:byte(5)), row_of(own_key:byte(7))
-  local byte, char, find, most = string.byte, string.char, string.find, radius + 4 * ('0'):byte()
-  local function look(those, at)
-    local first, second, number = struct.unpack('<I4I4I4', those, at)
-    local distance = differing_bits(first, second, low, high)
-    if distance <= radius and number ~= NOBODY then meet(number, distance) end
-  end
-  if flipped == 0 then
-    for i = 1, #mine do
-      local those = entries[i] or ''
-      for at = 1, #those, ENTRY do
-        local p, _, q, _, r, _, s = byte(those, at, at + 6) -- an octet of each block tells nearly all
-        if a[p] + b[q] + c[r] + d[s] <= most then look(those, at) end
-      end
-    end
-    return
-  end
-  local bits_below = 16 - bucket_bits -- of a block, those that do not name its bucket
-  local next = #mine
-  for i = 1, #mine do
-    local before = 6 - 2 * (mine[i].at - FIRST_NEAR) -- octets of an entry: the first table has the highest block
-    local first, second = own_key:byte(before + 1, before + 2)
-    local flip = 0
-    for bit = -1, i > #mine - flipped and 15 or -1 do
-      local octets = bit < 8 and char(bxor(first, flip), second) or char(first, bxor(second, flip))
-      flip = (bit == -1 or bit == 7) and 1 or flip + flip
-      if bit >= bits_below then next = next + 1 end
-      local those = entries[bit < bits_below and i or next]
-      local found = those and find(those, octets, 1, true)
-      while found do
-        local at = found - before
-        if at % ENTRY == 1 then
-          local p, _, q, _, r, _, s = byte(those, at, at + 6)
-          if a[p] + b[q] + c[r] + d[s] <= most then look(those, at) end
-        end
-        found = find(those, octets, found + 1, true)
+  local most = radius + 4 * ('0'):byte()
+  for i = 1, #buckets do
+    local entries = buckets[i] or ''
+    for at = 1, #entries, ENTRY do
+      local p, _, q, _, r, _, s = entries:byte(at, at + 6) -- an octet of each block tells nearly all
+      if a[p] + b[q] + c[r] + d[s] <= most then
+        local first, second, number = struct.unpack('<I4I4I4', entries, at)
+        local distance = differing_bits(first, second, low, high)
+        if distance <= radius and number ~= NOBODY then meet(number, distance) end
       end
     end
   end
@@ -173,25 +122,22 @@ end
 if radius == 0 then
   meet_shared()
 else
-  local names, mine, octets = buckets()
-  local entries = octets <= MAX_HERE * ENTRY and read(names)
-  if not entries then
-    local sizes = struct.pack('<' .. string.rep('I4', #names), unpack((sizes_of(names))))
+  local names = buckets()
+  local sizes, octets = sizes_of(names)
+  if octets > MAX_HERE * ENTRY then
+    sizes = struct.pack('<' .. string.rep('I4', #names), unpack(sizes))
     return answer(last, own, crowded, packed(equal), marks, packed(alike), rare, 'many', table.concat(names, '\n'), sizes)
   end
-  meet_near(entries, mine)
-  for i = 1, #mine do held[mine[i].at] = entries[i] or '' end
+  meet_near(redis.call('MGET', unpack(names)))
 end
 if not filed and #equal == 0 and #alike == 0 and table.concat(rare) == '' and #met == 0 then -- row claim absent
-  return answer(last, 'absent', crowded, '', '', '', {}, 'filed', file_page(pages, record, keys, held))
+  return answer(last, 'absent', crowded, '', '', '', {}, 'filed', file_claim(pages, record, keys))
 end
-if radius == 0 or not in_order then
-  table.sort(met, function(a, b)
-    if apart[a] ~= apart[b] then return apart[a] < apart[b] end
-    if shared[a] ~= shared[b] and radius == 0 then return shared[a] > shared[b] end
-    return a < b
-  end)
-end
+table.sort(met, function(a, b)
+  if apart[a] ~= apart[b] then return apart[a] < apart[b] end
+  if shared[a] ~= shared[b] and radius == 0 then return shared[a] > shared[b] end
+  return a < b
+end)
 if #met > MAX_LOOKED then crowded = 1 end
 local near, near_marks, records = {}, '', {}
 for i = 1, math.min(#met, MAX_LOOKED) do near[i] = struct.pack('<I4B', met[i], apart[met[i]]) end

@@ -14,6 +14,5 @@ elseif ARGV[5] == 'finished' then
   if #old > 0 then redis.call('ZREM', runs, unpack(old)) end
 else
   for _, each in ipairs(both) do redis.call('ZADD', runs, now + ARGV[5], each) end
-  note_beginning(run, last)
 end
 return answer(last)

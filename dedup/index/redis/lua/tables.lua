@@ -5,7 +5,6 @@
 local KEY, ENTRY, NOBODY = 8, 12, 4294967295
 local GAP = string.rep('\255', ENTRY)
 local SMALL = 2048 -- bytes of a bucket that takes no more memory than it has to
-local SMALLEST = 512 -- bytes of one that may be written anew, with its new entry
 
 local function key_at(keys, i) return keys:sub(KEY * i + 1, KEY * i + KEY) end -- of all keys of a page, the page id's first
 
@@ -41,26 +40,26 @@ local function check_room() -- an entry has room for no greater number
   if last + 1 >= NOBODY then error('all numbers of this index are given out') end
 end
 
--- Redis lets a string that is appended to take up to twice its length; with itself, OR makes one that fits.  A small
--- bucket of which all entries were read is not appended to: `anew` gets its name, and what it is to be set to.
-local function put_in(bucket, key, number, entries, anew)
-  local entry, n = key .. struct.pack('<I4', number), anew and #anew
-  if entries and #entries < SMALLEST then
-    anew[n + 1], anew[n + 2] = bucket, entries .. entry
-  elseif redis.call('APPEND', bucket, entry) <= SMALL then
+-- Redis lets a string that is appended to take up to twice its length; with itself, OR makes one that fits.
+local function put_in(bucket, key, number)
+  if redis.call('APPEND', bucket, key .. struct.pack('<I4', number)) <= SMALL then
     redis.call('BITOP', 'OR', bucket, bucket)
   end
 end
 
--- A page of which all entries in KEYS[5 ...] are new gets the next number.  `held` has what is in those buckets that were read.
-local function file_page(pages, record, keys, held)
+-- A page whose entries in the buckets KEYS[first ...] are new gets the next number, which is returned.
+local function file_page(first, pages, record, keys)
   check_room()
   last = redis.call('INCR', sequence)
-  local anew = {pages .. last, record}
-  for i = 5, #KEYS do put_in(KEYS[i], key_at(keys, i - 5), last, held[i], anew) end
-  redis.call('MSET', unpack(anew))
-  redis.call('HSET', pending, last, run)
+  redis.call('SET', pages .. last, record)
+  for table = 0, #keys / KEY - 1 do put_in(KEYS[first + table], key_at(keys, table), last) end
   return last
+end
+
+local function file_claim(pages, record, keys) -- a page whose buckets are KEYS[5 ...]
+  local number = file_page(5, pages, record, keys)
+  redis.call('HSET', pending, number, run)
+  return number
 end
 
 local function take_out(bucket, number)
@@ -69,23 +68,14 @@ local function take_out(bucket, number)
     at = entries:find(octets, at + 1, true)
     if not at then return end
   until at % ENTRY == KEY + 1
-  at = at - KEY
   if number % math.ceil(#entries / ENTRY / 8) ~= 0 then -- of a large bucket, not all is written each time
-    redis.call('SETRANGE', bucket, at - 1, GAP)
+    redis.call('SETRANGE', bucket, at - KEY - 1, GAP)
     return
   end
-  entries = entries:sub(1, at - 1) .. entries:sub(at + ENTRY)
-  local kept, first = {}, 1
-  at = 0
-  while true do -- without its gaps
-    at = entries:find(GAP, at + 1, true)
-    if not at then break end
-    if at % ENTRY == 1 then
-      kept[#kept + 1], first = entries:sub(first, at - 1), at + ENTRY
-      at = first - 1
-    end
+  local kept = {} -- without its gaps
+  for first = 1, #entries, ENTRY do
+    local entry = entries:sub(first, first + ENTRY - 1)
+    if entry ~= GAP and entry:sub(KEY + 1) ~= octets then kept[#kept + 1] = entry end
   end
-  kept = table.concat(kept) .. entries:sub(first)
-  if kept == '' then redis.call('DEL', bucket) else redis.call('SET', bucket, kept) end
+  if #kept == 0 then redis.call('DEL', bucket) else redis.call('SET', bucket, table.concat(kept)) end
 end
-

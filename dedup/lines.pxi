@@ -109,8 +109,7 @@ cdef class Lines:
     cdef int pre  #: how many open blocks keep their spaces
 
     def __cinit__(self, bytes octets, object values, object rules):
-        begin(&self.page, octets, DATA, b"")
-        self.page.sections = True
+        begin(&self.page, octets)
         self.room, self.values, self.rules, self.Line = Octets(), values, rules, rules.Line
         self.own, self.quoted, self.longest = values.own, values.quoted, len(values.quoted[0])
         self.marks_like, self.items, self.ended_by = bool(values.like), rules.ITEMS, rules.ENDED_BY
@@ -129,7 +128,7 @@ cdef class Lines:
             if page.kind == TEXT:
                 text = text_of(page.text, page.written, False, False, self.room)
                 add_tokens(self.line, text, self.pre > 0 and tag not in code)
-            elif page.kind == DOCTYPE or page.kind == COMMENT:
+            elif page.kind == COMMENT:
                 if strncmp(<const char*> page.whole.at, b"<!--", 4) != 0:
                     add_tokens(self.line, decode(<const char*> page.whole.at, page.whole.end - page.whole.at), False)
             else:

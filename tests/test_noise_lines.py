@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dedup.filter.noise.lines
-import dedup.page.tokenizer
 from dedup.filter.noise.lines import Line, lines_of
 from tests.support.pages.oracle import steady
 from tests.test_html import growth, trick
@@ -20,7 +19,6 @@ Read = Callable[..., list[Line]]
 def in_python(markup: str, url: str = URL, *, marks_like: bool = False) -> list[Line]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dedup.filter.noise.lines, "fast", None)
-        patch.setattr(dedup.page.tokenizer, "fast", None)
         return lines_of(markup, url, marks_like=marks_like)
 
 

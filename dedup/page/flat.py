@@ -50,6 +50,9 @@ ATTRIBUTES = {
     **dict.fromkeys(["bgcolor", "color", "fill"], "e"),
 }
 
+#: Inputs whose values nobody sees.
+UNSEEN = frozenset({"hidden", "checkbox", "radio", "password", "image"})
+
 #: Elements that are parts of a line, and no blocks.
 INLINE = frozenset(
     [
@@ -179,3 +182,12 @@ def _transform(*kinds: str, blocks: bool) -> etree.XSLT:
 def is_chrome_role(role: str) -> bool:
     """Returns whether an element of this role is chrome."""
     return role.strip().lower() in CHROME_ROLES
+
+
+def datum_name(tag: str, kind: str, name: str) -> str | None:
+    """Returns the name of a value that nobody sees, of an element, its type and its name; None if it is shown.
+
+    >>> datum_name("input", "Hidden", "id"), datum_name("input", "submit", "go")
+    ('@id', None)
+    """
+    return "@" + name if tag == "input" and kind.strip().lower() in UNSEEN else None

@@ -4,51 +4,22 @@ There are two walks, which find the same: one in Python, and a compiled one, whi
 was built with a C compiler.
 """
 
+import struct
 from enum import Enum
 from functools import lru_cache, partial
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import NamedTuple
 
 from lxml import etree
 
 from dedup.compiled import fast
-from dedup.page.flat import (
-    ATTRIBUTES,
-    CHROME,
-    CHROME_ROLES,
-    CODE,
-    CONTENT,
-    HEADING,
-    IGNORED,
-    INLINE,
-    MARGINS,
-    TITLE,
-    is_chrome_role,
-    read_flat,
-)
+from dedup.page import flat, urls, words
 from dedup.page.limits import MAX_TOKENS
-from dedup.page.tokens import Ranges, Tokens
-from dedup.page.urls import base_of, folder, plain_folder, source_tokens, url_tokens
-from dedup.page.words import (
-    SIGNS,
-    fold_each,
-    fold_name,
-    fold_text,
-    is_url,
-    remembered,
-    separators,
-    signs_of,
-    without_letters,
-)
-
-#: Inputs whose values nobody sees.
-_UNSEEN = frozenset({"hidden", "checkbox", "radio", "password", "image"})
+from dedup.page.tokens import Breaks, Ranges, Tokens
 
 #: Characters of the longest texts between two marks whose tokens are remembered, and how many of these texts.
 SHORT, REMEMBERED = 64, 1 << 14
-_fold_again = lru_cache(maxsize=REMEMBERED)(fold_text)
-
+_fold_again = lru_cache(maxsize=REMEMBERED)(words.fold_text)
 
 #: What links lead to that is no page.
 ADDRESSES = ("mailto:", "tel:")
@@ -76,40 +47,6 @@ class Contents(NamedTuple):
     signs: bytes  #: of what is shown, all that is no letter or digit of ASCII, and no space; and attributes that are not read
 
 
-def datum_name(tag: str, kind: str, name: str) -> str | None:
-    """Returns the name of a value that nobody sees, of an element, its type and its name; None if it is shown.
-
-    >>> datum_name("input", "Hidden", "id"), datum_name("input", "submit", "go")
-    ('@id', None)
-    """
-    return "@" + name if tag == "input" and kind.strip().lower() in _UNSEEN else None
-
-
-#: What the compiled walk asks Python for.
-_RULES = SimpleNamespace(
-    ATTRIBUTES=ATTRIBUTES,
-    CHROME=CHROME,
-    CHROME_ROLES=CHROME_ROLES,
-    CODE=CODE,
-    CONTENT=CONTENT,
-    HEADING=HEADING,
-    IGNORED=IGNORED,
-    INLINE=INLINE,
-    MARGINS=MARGINS,
-    SIGNS=SIGNS,
-    TITLE=TITLE,
-    base_of=base_of,
-    datum_name=datum_name,
-    fold_each=fold_each,
-    folder=folder,
-    plain_folder=plain_folder,
-    remembered=remembered,
-    separators=separators,
-    source_tokens=source_tokens,
-    url_tokens=url_tokens,
-)
-
-
 def walk(root: etree._Element, url: str, keep_urls: bool) -> Contents:
     """Returns what is in a tree, and does not change it.  O(size of the tree).
 
@@ -120,15 +57,25 @@ def walk(root: etree._Element, url: str, keep_urls: bool) -> Contents:
 
 def walk_fast(root: etree._Element, url: str, keep_urls: bool) -> Contents:
     assert fast
-    octets, count, *found, edges = fast.walk(root, url, keep_urls, _RULES)
+    octets, count, *found, edges = fast.walk(root, url, keep_urls, flat, urls, words)
     contents = Contents(Tokens(octets, count), *found)
-    contents.tokens.find_breaks = partial(fast.breaks, edges, contents.signs, without_letters)
+    contents.tokens.find_breaks = partial(_breaks, edges, contents.signs)
     return contents
+
+
+def _breaks(edges: bytes, signs: bytes) -> Breaks:
+    """Returns where blocks begin and end, as `dedup.page.blocks.find_breaks` has it."""
+    met = list(struct.iter_unpack("=3q", edges))
+    before = [0, *(end for _, _, end in met)]
+    return [
+        (at, depth, words.without_letters(signs[start:end]))
+        for (at, depth, end), start in zip(met, before, strict=False)
+    ]
 
 
 def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Contents:
     met = Walk(url, keep_urls)
-    for mark, value, text in read_flat(root):
+    for mark, value, text in flat.read_flat(root):
         if mark:
             MARKS[mark](met, value)
         met.add_text(text)
@@ -156,7 +103,7 @@ class Walk:
 
     def __init__(self, url: str, keep_urls: bool) -> None:
         self.base = self._url = url
-        self._folder = folder(url)
+        self._folder = urls.folder(url)
         self._keep_urls = keep_urls
         self.pieces: list[bytes] = []  # tokens, each with a NUL behind it
         self._unfolded = 0  # tokens of texts that are not ASCII
@@ -167,7 +114,7 @@ class Walk:
         self._titles: list[str] = []  # of links, and their programs
         self._bare: dict[str, dict[str, list[int]]] = {}  # URL tokens by what is left of them without ids
         self._named = self._content = self._chrome = False  # whether such an element is open
-        self._unnamed = {TITLE, HEADING}
+        self._unnamed = {flat.TITLE, flat.HEADING}
         self._open: list[tuple[bool, bool, bool]] = []  # what was open before each element that is
         self._parts: list[tuple[Part, int]] = [(Part.TEXT, 0)]  # which begin before which piece
 
@@ -175,7 +122,7 @@ class Walk:
         if self._unfolded > MAX_TOKENS:  # of ASCII, a page is too short to have many more
             return
         self._texts.append(text)
-        fold = fold_name if self._named else _fold_again if len(text) <= SHORT else fold_text
+        fold = words.fold_name if self._named else _fold_again if len(text) <= SHORT else words.fold_text
         piece = fold(text)
         if not text.isascii():
             self._unfolded += piece.count(0)
@@ -186,14 +133,14 @@ class Walk:
             self.add_title(value)
         elif value.startswith(ADDRESSES):
             self.add_sign(value)
-        elif token := self._add_url(url_tokens(value, self.base, self._folder)):
+        elif token := self._add_url(urls.url_tokens(value, self.base, self._folder)):
             self.links.add(token)
 
     def add_source(self, value: str) -> None:
         if value.startswith("data:"):
             self.data.append(("@data:", value))
         else:
-            self._add_url(source_tokens(value, self.base, self._folder))
+            self._add_url(urls.source_tokens(value, self.base, self._folder))
 
     def add_sources(self, value: str) -> None:
         if first := value.split(None, 1)[:1]:
@@ -211,8 +158,8 @@ class Walk:
 
     def set_base(self, value: str) -> None:
         if self.base == self._url and value:
-            self.base = base_of(self._url, value)
-            self._folder = folder(self.base)
+            self.base = urls.base_of(self._url, value)
+            self._folder = urls.folder(self.base)
 
     def add_code(self, value: str) -> None:
         tag, kind, text = value.split("\n", 2)
@@ -231,11 +178,11 @@ class Walk:
     def signs_of_texts(self) -> bytes:
         """Returns the signs of the texts since the last attribute that is not read."""
         texts, self._texts = self._texts, []
-        return signs_of("".join(texts))
+        return words.signs_of("".join(texts))
 
     def add_value(self, value: str) -> None:
         tag, kind, name, text = value.split("\n", 3)
-        if (key := datum_name(tag, kind, name)) is not None:
+        if (key := flat.datum_name(tag, kind, name)) is not None:
             self.data.append((key, text))
         else:
             self.add_text(text)
@@ -244,14 +191,14 @@ class Walk:
         """An element that is more than text or a link begins: its tag, and its role."""
         tag, _, role = value.partition(" ")
         self._open.append((self._named, self._content, self._chrome))
-        if not self._content and tag in CONTENT:
+        if not self._content and tag in flat.CONTENT:
             self._content = True
         elif not self._named and tag in self._unnamed:
             self._unnamed.discard(tag)
             self._named = True
         elif not self._chrome:
-            is_margin = tag in MARGINS and not self._content
-            self._chrome = is_margin or tag in CHROME or is_chrome_role(role)
+            is_margin = tag in flat.MARGINS and not self._content
+            self._chrome = is_margin or tag in flat.CHROME or flat.is_chrome_role(role)
         self._note_part()
 
     def end(self, _: str) -> None:
@@ -287,7 +234,7 @@ class Walk:
             else:
                 chrome.append((before, count))
             if part is Part.NAME:
-                heading += [token for token in run[:-1].decode().split("\0") if not is_url(token)]
+                heading += [token for token in run[:-1].decode().split("\0") if not words.is_url(token)]
             runs.append(run)
         return b"".join(runs), tuple(chrome), tuple(heading), left
 

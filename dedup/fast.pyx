@@ -1116,36 +1116,18 @@ cdef int sort(uint64_t* values, Py_ssize_t count, uint64_t* room) except -1 nogi
 
 
 cdef uint64_t simhash(const uint64_t* hashes, const uint8_t* is_url, Py_ssize_t count) noexcept nogil:
-    cdef uint64_t lanes[8]
-    cdef int32_t counts[64]
-    cdef Py_ssize_t at, bit, words = 0, filled = 0
+    cdef int64_t counts[64]
+    cdef Py_ssize_t at, bit, words = 0
     cdef uint64_t result = 0
-    memset(lanes, 0, sizeof(lanes))
     memset(counts, 0, sizeof(counts))
     for at in range(count):
         if not is_url[at]:
             words += 1
-            filled += 1
-            for bit in range(8):
-                lanes[bit] += SPREAD[(hashes[at] >> (8 * bit)) & 255]
-        if filled == 255 or at == count - 1:
             for bit in range(64):
-                counts[bit] += (lanes[bit >> 3] >> (8 * (bit & 7))) & 255
-            memset(lanes, 0, sizeof(lanes))
-            filled = 0
+                counts[bit] += (hashes[at] >> bit) & 1
     for bit in range(64):
         result |= <uint64_t> (2 * counts[bit] > words) << bit
     return result
-
-
-#: Of each octet: its bits, each in an octet of its own.
-cdef uint64_t SPREAD[256]
-cdef int number
-for octet in range(256):
-    SPREAD[octet] = 0
-    for number in range(8):
-        if octet >> number & 1:
-            SPREAD[octet] |= <uint64_t> 1 << (8 * number)
 
 
 def numbers(bytes octets, Py_ssize_t count, bytes data, Py_ssize_t more, tuple chrome, bint keep_urls, Py_ssize_t size,

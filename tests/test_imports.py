@@ -118,8 +118,6 @@ process.start()
     assert "dedup.filter.filter" in plain
     rooms = {
         "links",
-        "fingerprint.methods.minhash",
-        "fingerprint.methods.supershingle",
         "index.survey",
         "scrapy.links.middleware",
     }

@@ -14,8 +14,7 @@ from benchmarks.quality.measures import Stream
 from dedup.errors import IndexMismatchError, SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
-from dedup.fingerprint.methods.minhash import Bands, plan_bands
-from dedup.fingerprint.methods.supershingle import SUPERSHINGLES, Megashingles
+from dedup.fingerprint.methods import SUPERSHINGLES, Bands, Megashingles, plan_bands
 from dedup.fingerprint.plans import EXACT
 from dedup.fingerprint.signatures import signature
 from dedup.index import open_index

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -80,8 +79,7 @@ class Detector(DetectorSettings):
     def finder(self) -> Method:
         """The method that ``method`` names, by which candidates are found."""
         make, settings = METHODS[self.method]
-        found: Method = resolve_name(make)(*(getattr(self, name) for name in settings))
-        return found
+        return make(*(getattr(self, name) for name in settings))
 
     @cached_property
     def ignored(self) -> Ignore:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
-from dedup.fingerprint.methods.base import APART
+from dedup.fingerprint.methods import APART
 
 
 class Scores(NamedTuple):

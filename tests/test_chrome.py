@@ -1,7 +1,5 @@
 """The table of a host: on how many kept pages a shingle is, and what that makes of a page's own part."""
 
-import random
-
 import numpy as np
 import pytest
 
@@ -102,12 +100,6 @@ def test_each_part_has_to_contain_the_other_but_for_a_share(new: int, is_near: b
         assert found.contains(0.85) is is_near
 
 
-def test_a_few_equal_shingles_are_no_evidence() -> None:
-    chrome = site(KNOWN)
-    (found,) = part(chrome, shingles(50, 6)).weigh(stored(chrome, shingles(50, 6)))
-    assert not found.contains(0.85)
-
-
 def test_what_became_chrome_after_a_page_was_filed_is_set_aside() -> None:
     """A section's menu was the page's own when it was filed."""
     chrome = site(KNOWN)
@@ -157,16 +149,6 @@ def test_a_page_is_found_by_rare_shingles_and_never_by_chrome() -> None:
 def test_who_is_told_apart_is_no_near_duplicate(changes: dict[str, object], suffices: bool) -> None:
     evidence = Evidence(matching=100, new=10, gone=0)._replace(**changes)  # type: ignore[arg-type]
     assert evidence.suffices(0.85) is suffices
-
-
-def test_estimates_are_near_the_right_shares() -> None:
-    rng, chrome = random.Random(1), site(KNOWN)
-    for _ in range(30):
-        both, new, gone = rng.randrange(40, 2000), rng.randrange(300), rng.randrange(300)
-        kept = stored(chrome, shingles(50, both), shingles(51, gone))
-        (found,) = part(chrome, shingles(50, both), shingles(52, new)).weigh(kept)
-        right = both / (both + max(new, gone))
-        assert found.share == pytest.approx(right, abs=0.12)
 
 
 def test_folders_of_copies_are_known_by_three_pairs_and_remembered_while_such_pages_are_met() -> None:

@@ -4,24 +4,18 @@ import asyncio
 import gzip
 import io
 import json
-import math
 import random
 from contextlib import redirect_stdout
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchmarks.quality.__main__ import main
-from benchmarks.quality.features import Ablated, ablated, log_weights, weighted
-from benchmarks.quality.measures import Stream, measure, measure_identity
+from benchmarks.quality.features import Ablated, ablated
+from benchmarks.quality.measures import Stream, measure_identity
 from benchmarks.quality.truth import read_collection
 from crawler.demo import Site
-from dedup import Detector, Features, Fingerprint, SettingsError, open_index
-from dedup.fingerprint.simhash import distance
-from tests.support.pages.oracle import steady
+from dedup import Detector, Fingerprint, SettingsError, open_index
 
 
 def evaluate(*arguments: object) -> str:
@@ -73,12 +67,6 @@ def test_the_filter_of_a_stream_gives_the_verdicts_of_an_index() -> None:
     assert Stream(fingerprints, detector).filter(4, 0.5).tolist() == asyncio.run(claims())
 
 
-def test_the_inline_measure_counts_only_pages_kept_before() -> None:
-    truth = {0: {1: 0.8}, 1: {0: 0.8, 2: 0.95}, 2: {1: 0.95}}
-    found = measure(np.array([-1, 0, -1]), truth)
-    assert (found.drops, found.grey, found.false, found.could, found.missed) == (1, 1, 0, 0, 0)
-
-
 def test_a_collection_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"x\.pairs\.tsv\.gz"):
         read_collection(tmp_path / "x.pairs.tsv.gz")
@@ -91,22 +79,6 @@ def test_a_collection_is_evaluated_and_every_index_agrees(collection: Path, redi
     assert "the same verdicts" in done
     (own,) = [line.split() for line in done.splitlines() if line.startswith("*")]
     assert (own[1], own[2], own[4], own[-2]) == ("6", "0.750", "0", "1.0000")
-
-
-def test_an_index_is_measured_with_the_rule_of_own_content(collection: Path) -> None:
-    done = evaluate(collection, "--root", collection.parent, "--quick", "--through-index")
-    assert ", 0 false (0.00 %), recall " in done
-    assert "with the rule of own content" in done
-
-
-@pytest.mark.parametrize("method", ["simhash", "minhash"])
-def test_a_collection_is_drawn(collection: Path, tmp_path: Path, method: str) -> None:
-    figure = tmp_path / "figure.svg"
-    done = evaluate(
-        collection, "--root", collection.parent, "--figure", figure, "-s", f"DEDUP_METHOD={method}"
-    )
-    assert f"figure drawn to {figure}" in done
-    assert figure.read_text().startswith("<?xml")
 
 
 def test_the_measure_by_identity_tells_pages_by_their_names() -> None:
@@ -148,56 +120,6 @@ def test_a_collection_is_evaluated_by_identity(collection: Path, tmp_path: Path)
     assert all(row["false"] == 0 < row["drops"] and row["recall"] > 0.4 for row in rows)
 
 
-def test_a_method_with_bands_is_evaluated_by_resemblance(collection: Path, redis_socket: Path) -> None:
-    options = (
-        "-s",
-        "DEDUP_METHOD=minhash",
-        "-s",
-        "DEDUP_CHROME=False",
-        "-s",
-        f"DEDUP_INDEX=unix://{redis_socket}",
-    )
-    done = evaluate(collection, "--root", collection.parent, "--through-index", *options)
-    assert "17 bands of 5 min-hashes, and the probability that two pages share one or more:" in done
-    assert "the same verdicts" in done
-    rows = [line.lstrip("* ").split() for line in done.splitlines()]
-    thresholds = [float(row[1]) for row in rows if row and row[0] == "6"]  # k, which is of no account
-    assert thresholds == [0, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
-
-
-# --- Features that the evaluation varies -------------------------------------------------------------
-
-
-@steady()
-@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(1, 2**40)), min_size=1, max_size=40))
-def test_each_bit_is_the_sign_of_its_weighted_sum(features: list[tuple[int, int]]) -> None:
-    found = weighted(
-        np.array([each for each, _ in features], np.uint64), np.array([by for _, by in features])
-    )
-    for bit in range(64):
-        assert found >> bit & 1 == (sum(by if each >> bit & 1 else -by for each, by in features) > 0)
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 10, 100, 4095])
-def test_log_weights_are_1_plus_the_logarithm_in_1024ths_and_end_at_4095(count: int) -> None:
-    assert abs(log_weights(np.array([count]))[0] / 1024 - (1 + math.log(count))) <= 0.5 / 1024
-    assert log_weights(np.array([4095 + count])) == log_weights(np.array([4095]))
-
-
-@pytest.mark.parametrize(
-    ("text", "made"),
-    [
-        ("", Features()),
-        ("slots=64,bits=4", Features(64, 4)),
-        ("weights=log", Ablated(weights="log")),
-        ("simhash_size=6,simhash_urls=True", Ablated(simhash_size=6, simhash_urls=True)),
-        ("sketch_urls=False,slots=128", Ablated(128, sketch_urls=False)),
-    ],
-)
-def test_features_are_those_that_are_asked_for(text: str, made: Features) -> None:
-    assert ablated(text) == made
-
-
 def test_with_every_switch_as_it_is_by_default_the_fingerprints_are_those_of_a_crawl() -> None:
     page = Site().render("/articles/the-fog-signal", 1)[2]
     assert Detector(features=Ablated()).fingerprint(page) == Detector().fingerprint(page)
@@ -211,19 +133,3 @@ def test_with_every_switch_as_it_is_by_default_the_fingerprints_are_those_of_a_c
         detector = Detector(features=ablated(switched))
         assert detector.fingerprint(page) != Detector().fingerprint(page)
         assert detector.parameters != Detector().parameters
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_by_log_weights_common_words_and_repeated_ones_do_not_drown_a_page(seed: int) -> None:
-    rng, detector = random.Random(seed), Detector(features=Ablated(weights="log"))
-    words = [f"word{number}" for number in range(5000)]
-
-    def simhash(page: list[str]) -> int:
-        return detector.fingerprint("<p>" + " ".join(page)).simhash or 0
-
-    pages = [rng.choices(words, [1 / rank for rank in range(1, 5001)], k=300) for _ in range(30)]
-    apart = [distance(simhash(a), simhash(b)) for a, b in zip(pages[::2], pages[1::2], strict=True)]
-    assert sum(apart) / len(apart) >= 16
-    drowned = [simhash([*page, *["spam"] * 100_000]) for page in pages[:2]]
-    assert distance(simhash(pages[0]), drowned[0]) < 16
-    assert distance(*drowned) >= 10

@@ -86,7 +86,6 @@ LONGEST = (
     "test_wishes.py",
     "test_quality.py",
     "test_duplicates.py",
-    "test_sampling.py",
     "test_demo.py",
     "test_own_content.py",
     "test_languages.py",

@@ -115,14 +115,9 @@ BOMBS: dict[str, tuple[str | None, Callable[[], str]]] = {
 }
 #: The longest, which the default run leaves out.
 LONG = {
-    *(
-        "links under a deep base",
-        "links of many semicolons",
-        "links of many folders",
-        "zero-width characters",
-    ),
-    *("squared kana", "Han", "ampersands", "attributes of every tag"),
-}
+    "links under a deep base", "links of many semicolons", "links of many folders",
+    "zero-width characters", "squared kana", "Han", "ampersands", "attributes of every tag",
+}  # fmt: skip
 
 #: Judges the pages of some files, each in a fork: reason, seconds, megabytes; null if that takes a minute.
 JUDGE = """
@@ -194,15 +189,10 @@ SPLINTERS = [piece.encode() for piece in SOUP] + [
         b"&#x110000;",
     ),
     *(
-        b"<base href=http://[>",
-        b"<a href='//",
-        b"<img src=",
-        b"<frameset>",
-        b"<svg>",
-        b"<table>",
+        b"<base href=http://[>", b"<a href='//", b"<img src=", b"<frameset>", b"<svg>", b"<table>",
         b"<select>",
     ),
-]
+]  # fmt: skip
 LABELS = [
     None,
     "utf-8",

@@ -1,6 +1,5 @@
 """What is loaded when: Scrapy imports our commands at every command of its own, so they have to be light."""
 
-import os
 import subprocess
 import sys
 import tomllib
@@ -166,13 +165,3 @@ def test_without_pyspark_one_line_says_what_is_missing(tmp_path: Path) -> None:
         last
         == "ImportError: dedup.contrib.spark needs PySpark, and Java 17: pip install 'shingleback[spark]'"
     )
-
-
-def test_no_thread_spins_that_numpy_has_started() -> None:
-    """Each took up to 60 ms of CPU, at every start."""
-    code = "import time, dedup.fingerprint.detector; print(time.process_time() - time.thread_time())"
-    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert float(done.stdout) < 0.005

@@ -1,10 +1,6 @@
-"""Copies are found and translations are not taken for copies, whatever the script, with spaces and without.
-
-``python -m tests.test_languages`` prints the figures that benchmarks/RESULTS.md tells.
-"""
+"""Copies are found and translations are not taken for copies, whatever the script, with spaces and without."""
 
 from itertools import combinations, pairwise
-from statistics import mean
 
 import pytest
 
@@ -74,26 +70,3 @@ def test_a_page_that_is_translated_in_part_is_judged_by_its_resemblance(language
 def test_other_pages_of_a_language_are_no_near_duplicates(language: str) -> None:
     texts = [paragraphs(language, seed) for seed in SEEDS]
     assert not any(compared(a, b)[2] for a, b in combinations(texts[:4], 2))
-
-
-def row(language: str) -> str:
-    """The figures of a language: of copies, and of pages translated into each of the others."""
-    others = [other for other in LANGUAGES if other != language]
-    cells = []
-    for share in (0.1, 0.5, 1):
-        found = [each for other in others for each in translations(language, other, share)]
-        cells.append(
-            f"{mean(exact for exact, _, _ in found):.2f}, {mean(duplicate for _, _, duplicate in found):.0%}"
-        )
-    found = copies(language)
-    cells.insert(
-        0, f"{mean(exact for exact, _, _ in found):.2f}, {mean(duplicate for _, _, duplicate in found):.0%}"
-    )
-    tokens = mean(len(read(page(paragraphs(language, seed))).tokens) for seed in SEEDS)
-    return " | ".join((language, f"{tokens:,.0f}", *cells))
-
-
-if __name__ == "__main__":
-    print("script | tokens | copies | 10 % translated | 50 % | all")
-    for name in LANGUAGES:
-        print(row(name), flush=True)

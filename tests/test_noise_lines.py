@@ -63,18 +63,8 @@ def test_links_to_addresses_that_differ_in_numbers_are_marked(read: Read) -> Non
 MARKUP = [
     *PIECES,
     *(
-        "<li>",
-        "<ul class=b1>",
-        "<ul class='b 1'>",
-        "</ul>",
-        "<pre>",
-        "</pre>",
-        "<td>",
-        "<tr>",
-        "<br>",
-        "<hr>",
-        "<b>",
-        "</b>",
+        "<li>", "<ul class=b1>", "<ul class='b 1'>", "</ul>", "<pre>", "</pre>", "<td>", "<tr>", "<br>",
+        "<hr>", "<b>", "</b>",
     ),
     *(
         "<meta property=og:url>",
@@ -93,7 +83,7 @@ MARKUP = [
         "<a href='#d'>",
         "<a href='a.html?id=8'>",
     ),
-]
+]  # fmt: skip
 
 
 @steady(20)

@@ -100,28 +100,11 @@ def test_a_page_that_ends_within_a_tag_is_truncated(end: str) -> None:
 @pytest.mark.parametrize(
     "end",
     [
-        *(
-            "",
-            "</html>",
-            "</body></html> <!-- x --> <!-- y -->",
-            "<!-- never",
-            "<!-- never --",
-            "<script>var x",
-        ),
-        *(
-            "<script>\x01",
-            "<style>",
-            "<textarea>",
-            "<xmp>",
-            "<svg><![CDATA[ x",
-            "<table>",
-            "<",
-            " &am",
-            "\x00",
-            " \n",
-        ),
+        "", "</html>", "</body></html> <!-- x --> <!-- y -->", "<!-- never", "<!-- never --",
+        "<script>var x", "<script>\x01", "<style>", "<textarea>", "<xmp>", "<svg><![CDATA[ x", "<table>",
+        "<", " &am", "\x00", " \n",
     ],
-)
+)  # fmt: skip
 def test_a_page_that_ends_anywhere_else_is_whole_and_its_tree_is_as_it_was(end: str) -> None:
     text = "<p>" + "Some words " * 20 + end
     page = read(text)
@@ -187,13 +170,6 @@ def test_a_text_that_is_none_is_refused(reason: str) -> None:
     assert read_text(REFUSED[reason]) == Page([], 0, reason)
 
 
-def test_an_empty_text_is_empty_and_a_huge_one_is_large_or_truncated() -> None:
-    assert [read_text(text).reason for text in ("", " \n", "...", "a" * 4_000_001)] == ["empty"] * 3 + [
-        "large"
-    ]
-    assert tokens_as_page(["word"] * (MAX_TOKENS + 1)).reason == "truncated"
-
-
 @pytest.mark.parametrize(
     "text", ['{"a": ["one", 2, {"token": "9f86d081"}], "url": "http://x.org/"}', '\ufeff ["one", 2]']
 )
@@ -213,3 +189,10 @@ def test_a_text_has_an_address_and_a_place() -> None:
 def test_another_body_is_its_digest() -> None:
     assert read_body(b"%PDF").body == read_body(b"%PDF").body != read_body(b"%PDG").body
     assert read_body(b"").reason == "empty"
+
+
+def test_an_empty_text_is_empty_and_a_huge_one_is_large_or_truncated() -> None:
+    assert [read_text(text).reason for text in ("", " \n", "...", "a" * 4_000_001)] == ["empty"] * 3 + [
+        "large"
+    ]
+    assert tokens_as_page(["word"] * (MAX_TOKENS + 1)).reason == "truncated"

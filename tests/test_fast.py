@@ -17,7 +17,6 @@ from dedup.fingerprint.numbers import Maker, Numbers
 from dedup.fingerprint.shingles import ascending, hash_tokens, mix
 from dedup.fingerprint.sketch import WIDTHS, Sketcher
 from dedup.page import comments, walk, words
-from dedup.page.blocks import find_breaks
 from dedup.page.charset import decode
 from dedup.page.flat import ATTRIBUTES
 from dedup.page.html import parse
@@ -60,8 +59,7 @@ PIECES = st.one_of(
 def both(root: etree._Element, keep_urls: bool = True, url: str = URL) -> list[dict[str, object]]:
     """What the two walks find, as far as anybody can tell them apart."""
     fast, slow = (each(root, url, keep_urls) for each in (walk.walk_fast, walk.walk_in_python))
-    breaks = fast.tokens.find_breaks(), find_breaks(root, url, keep_urls)
-    return [each._asdict() | {"breaks": found} for each, found in zip((fast, slow), breaks, strict=True)]
+    return [each._asdict() | {"breaks": each.tokens.find_breaks()} for each in (fast, slow)]
 
 
 @steady(5)

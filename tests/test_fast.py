@@ -16,7 +16,7 @@ from dedup.fingerprint.features import Features
 from dedup.fingerprint.numbers import Maker, Numbers
 from dedup.fingerprint.shingles import ascending, hash_tokens, mix
 from dedup.fingerprint.sketch import WIDTHS, Sketcher
-from dedup.page import comments, walk, words
+from dedup.page import tokenizer, walk, words
 from dedup.page.charset import decode
 from dedup.page.flat import ATTRIBUTES
 from dedup.page.html import parse
@@ -259,10 +259,10 @@ def test_comments_of_sites_are_left_out_alike() -> None:
 
 
 def assert_without_comments_alike(octets: bytes) -> None:
-    fast = comments.without_comments(octets)
+    fast = tokenizer.without_comments(octets)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comments, "fast", None)
-        assert fast == comments.without_comments(octets)
+        patch.setattr(tokenizer, "fast", None)
+        assert fast == tokenizer.without_comments(octets)
 
 
 # --- What a page has of its own -----------------------------------------------------------------------

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
+from dedup.compiled import fast
 from dedup.page.references import resolve
 
 
@@ -103,11 +104,23 @@ def tokenize(octets: bytes) -> Iterator[Event]:
     return _Reader(octets).read()
 
 
-def comments(octets: bytes) -> Iterator[tuple[int, int]]:
-    """Gives the octets from and to before which comments stand, but for those that are none in XHTML."""
-    for event in _Reader(octets).read(skips=True):
-        if event.kind is Kind.COMMENT and octets.startswith(b"<!--", event.start):
-            yield event.start, event.end
+def without_comments(markup: bytes) -> bytes:
+    """Returns markup without comments, but for those that are none in XHTML: what no reader, script or link can see.  O(octets).
+
+    >>> without_comments(b"<p>7<!-- made in 3 ms --><script><!-- draw() --></script>")
+    b'<p>7<script><!-- draw() --></script>'
+    """
+    if b"<!--" not in markup:
+        return markup
+    if fast:
+        whole: bytes = fast.without_comments(markup)
+        return whole
+    left, parts = 0, list[bytes]()
+    for event in _Reader(markup).read(skips=True):
+        if event.kind is Kind.COMMENT and markup.startswith(b"<!--", event.start):
+            parts.append(markup[left : event.start])
+            left = event.end
+    return b"".join([*parts, markup[left:]])
 
 
 class _Reader:

@@ -42,7 +42,7 @@ def test_what_was_met_is_counted_and_what_was_not_is_not() -> None:
     assert np.mean(chrome.counts(shingles(99, 5000)) == 0) > 0.95
 
 
-def test_what_is_met_again_is_remembered_and_what_was_met_once_is_forgotten() -> None:
+def test_what_was_met_once_is_forgotten() -> None:
     chrome = site(2 * MARKED // 600, own=600)
     assert np.mean(chrome.counts(shingles(0, 900)) > MOST) == 1
     assert np.mean(chrome.counts(shingles(1, 600))) < 0.3
@@ -65,7 +65,7 @@ def test_a_table_comes_back_from_its_bytes() -> None:
             Chrome.from_bytes(octets)
 
 
-def test_merging_takes_the_higher_count_and_twice_changes_nothing() -> None:
+def test_merging_takes_the_higher_count() -> None:
     one, other = site(5), site(9)
     one.merge(other)
     assert one.pages == 9
@@ -113,7 +113,7 @@ def test_what_became_chrome_after_a_page_was_filed_is_set_aside() -> None:
     assert not other.contains(0.85)
 
 
-def test_what_was_chrome_and_is_forgotten_by_half_is_no_difference() -> None:
+def test_half_forgotten_chrome_is_no_difference() -> None:
     """A section's words were on eight pages when a page of it was filed, and are on four by what is remembered now."""
     chrome, section, own = site(200, menu=200, own=20), shingles(10**6, 60), shingles(10**6 + 1, 100)
     for number in range(8):
@@ -151,7 +151,7 @@ def test_who_is_told_apart_is_no_near_duplicate(changes: dict[str, object], suff
     assert evidence.suffices(0.85) is suffices
 
 
-def test_folders_of_copies_are_known_by_three_pairs_and_remembered_while_such_pages_are_met() -> None:
+def test_folders_of_copies_are_known_by_three_pairs() -> None:
     chrome, parts = site(KNOWN), ("print", "story")
     for _ in range(9):
         chrome.note_copies(parts, "/lamp")  # one name, again and again
@@ -166,7 +166,7 @@ def test_folders_of_copies_are_known_by_three_pairs_and_remembered_while_such_pa
     assert not chrome.has_copies(("print", "other"))
 
 
-def test_folders_of_copies_are_not_forgotten_at_once_on_a_host_of_long_pages() -> None:
+def test_folders_of_copies_survive_long_pages() -> None:
     """Between two such pages of another pair the counts are halved three times."""
     chrome, parts = site(KNOWN), ("38", "39")
     for number in range(COPIES):

@@ -205,7 +205,7 @@ def test_of_columns_without_a_value_nothing_is_a_duplicate(kind: str, rows: list
     assert np.asarray(duplicated(text=column)).tolist() == [False] * len(rows)
 
 
-def test_a_table_of_no_near_duplicates_has_columns_of_the_same_kinds() -> None:
+def test_an_empty_table_has_the_same_kinds() -> None:
     one, none = (duplicates(text=pa.array([prose(1), prose(n)])) for n in (1, 2))
     assert (len(one), len(none)) == (1, 0)
     assert one.schema.equals(none.schema)

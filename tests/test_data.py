@@ -126,7 +126,7 @@ PACKED = [base64.b64encode(words(number, 20).encode()).decode() for number in (1
         (script("a " * MAX_SCRIPT + "b"), script("a " * MAX_SCRIPT + "c")),
     ],
 )
-def test_pages_that_differ_in_what_cannot_be_read_are_not_equal(one: str, other: str) -> None:
+def test_what_cannot_be_read_makes_pages_unequal(one: str, other: str) -> None:
     assert differ(one, other)
 
 
@@ -146,7 +146,7 @@ NONCES = [
         "_wpnonce",
     ],
 )  # fmt: skip
-def test_a_nonce_under_a_key_that_says_so_is_left_out_wherever_it_is(key: str, nonce: object) -> None:
+def test_nonces_are_left_out(key: str, nonce: object) -> None:
     kebab = re.sub("([a-z])([A-Z])", r"\1-\2", key)
     for one, none in (
         (script({key: nonce, "more": {key: [nonce]}}), script({key: "17", "more": {key: ["17"]}})),
@@ -247,7 +247,7 @@ def test_urls_in_data_are_url_tokens_as_those_of_links() -> None:
     assert all(map(is_digest, read("<p>word" + script(data), URL, keep_urls=False).data))
 
 
-def test_the_values_of_microdata_and_of_open_graph_are_read_as_are_dates_of_which_a_page_says_less() -> None:
+def test_microdata_and_open_graph_are_read() -> None:
     page = (
         "<meta property=og:title content='Brass lamp'><meta name=generator content=left><b itemprop=price content=12.5>cheap</b>"
         "<meta http-equiv=refresh content=60><time datetime='2026-11-20'>lately</time>"
@@ -298,7 +298,7 @@ def test_no_script_raises(text: str) -> None:
     read_json(text, 10)
 
 
-def test_data_is_read_word_by_word_up_to_a_number_of_tokens_of_scripts_up_to_a_size() -> None:
+def test_so_much_data_is_read() -> None:
     many = script([words(n, 100) for n in range(100)])
     assert len(data_of(many)) == len(data_of(many + many)) == MAX_DATA
     assert data_of(script("a " * (MAX_SCRIPT // 2 - 1))) != []
@@ -361,9 +361,7 @@ def test_pages_that_differ_in_their_data_are_all_kept(
 
 @pytest.mark.parametrize("visible", [60, 300])
 @pytest.mark.parametrize("write", [script, state])
-def test_a_page_whose_tokens_and_times_change_is_kept_once_whatever_its_session(
-    visible: int, write: Callable[[object], str]
-) -> None:
+def test_passing_data_makes_no_new_page(visible: int, write: Callable[[object], str]) -> None:
     shell = f"<title>Shop</title><p>{words('shell', visible)}</p>"
 
     def passing(visit: int) -> dict[str, object]:
@@ -403,7 +401,7 @@ FOOTER = f"<footer>{words('footer', 300)}</footer>"
         f"<p>{words('shell', 60)}</p><div id='root'></div>{script({'csrf': 'x', 'at': 1763767000123})}",
     ],
 )
-def test_a_page_that_shows_only_the_shell_that_scripts_fill_is_not_judged(page: str) -> None:
+def test_a_shell_is_not_judged(page: str) -> None:
     found = DETECTOR.fingerprint(page)
     assert (found.reason, found.simhash) == ("scripted", None)
 

@@ -105,9 +105,7 @@ def complaints(name: str, value: object) -> str:
 
 
 @pytest.mark.parametrize(("name", "value", "allowed"), WRONG)
-def test_a_wrong_setting_is_refused_with_its_name_its_value_and_what_is_allowed(
-    name: str, value: object, allowed: str
-) -> None:
+def test_a_wrong_setting_is_refused(name: str, value: object, allowed: str) -> None:
     text = refusal(name, value, Detector)
     assert text.startswith(complaints(name, value))
     assert text.endswith(allowed)
@@ -115,9 +113,7 @@ def test_a_wrong_setting_is_refused_with_its_name_its_value_and_what_is_allowed(
 
 
 @pytest.mark.parametrize(("name", "value", "allowed"), WRONG_FEATURES)
-def test_a_wrong_feature_is_refused_with_its_name_its_value_and_what_is_allowed(
-    name: str, value: float | str | bool | None, allowed: str
-) -> None:
+def test_a_wrong_feature_is_refused(name: str, value: float | str | bool | None, allowed: str) -> None:
     text = refusal(name, value, Features)
     assert text.startswith(complaints(f"features.{name}", value))
     assert text.endswith(allowed)
@@ -197,7 +193,7 @@ def test_bytes_text_and_a_parsed_page_have_the_same_fingerprint() -> None:
     assert detector.fingerprint_page(html.extract(html.parse(text), url)._replace(markup=text)) == found
 
 
-def test_a_text_its_tokens_and_a_page_of_them_have_the_same_fingerprint_but_for_their_markup() -> None:
+def test_text_tokens_and_page_are_alike() -> None:
     words = [f"word{number}" for number in range(60)]
     detector, text = Detector(), " ".join(words)
     found = detector.fingerprint_tokens(words)
@@ -303,7 +299,7 @@ PAGES = [
         ("undecodable", "\ufffd" * 99),
     ],
 )
-def test_a_page_that_cannot_be_judged_is_not_even_a_duplicate_of_itself(reason: str, text: str) -> None:
+def test_an_unjudged_page_is_no_duplicate_of_itself(reason: str, text: str) -> None:
     detector = Detector(max_distance=7, min_resemblance=0, min_tokens=50)
     found = detector.fingerprint(text)
     assert found.reason == reason
@@ -405,7 +401,7 @@ WORDS = " ".join(f"word{number}" for number in range(80))
         ("<a href=tel:+491>call</a>", "<a href=tel:+492>call</a>"),
     ],
 )  # fmt: skip
-def test_pages_of_equal_tokens_are_not_equal_if_they_show_something_else(one: str, other: str) -> None:
+def test_pages_of_other_signs_are_unequal(one: str, other: str) -> None:
     detector = Detector()
     pages = [detector.read(f"{text}<p>{WORDS}") for text in (one, other)]
     assert pages[0].tokens == pages[1].tokens

@@ -177,21 +177,10 @@ def test_a_bomb_is_dealt_with_in_bounded_time_and_memory(judge: Judge, name: str
 
 # --- Mutated pages ----------------------------------------------------------------------------------
 
-SPLINTERS = [piece.encode() for piece in SOUP] + [
-    *(
-        b"\xff",
-        b"\0",
-        b"\xef\xbb\xbf",
-        b"\xed\xa0\x80",
-        b"\x1b$B",
-        b"\xcc\x81",
-        b"\xef\xb7\xba",
-        b"&#x110000;",
-    ),
-    *(
-        b"<base href=http://[>", b"<a href='//", b"<img src=", b"<frameset>", b"<svg>", b"<table>",
-        b"<select>",
-    ),
+SPLINTERS = [
+    *(piece.encode() for piece in SOUP),
+    b"\xff", b"\0", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\x1b$B", b"\xcc\x81", b"\xef\xb7\xba", b"&#x110000;",
+    b"<base href=http://[>", b"<a href='//", b"<img src=", b"<frameset>", b"<svg>", b"<table>", b"<select>",
 ]  # fmt: skip
 LABELS = [
     None,
@@ -363,7 +352,7 @@ def test_a_crawl_keeps_every_bomb_and_hangs_on_none(tmp_path: Path) -> None:
     assert float(stats["elapsed_time_seconds"]) < 60
 
 
-def test_the_audit_does_not_parse_a_kept_page_that_has_become_a_bomb(tmp_path: Path) -> None:
+def test_the_audit_parses_no_bomb(tmp_path: Path) -> None:
     class Fickle(dict[str, Answer]):
         def get(self, path: str, default: Answer) -> Answer:  # type: ignore[override]
             answer = super().get(path, default)

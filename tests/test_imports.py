@@ -53,7 +53,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_scrapy_list_loads_our_commands_and_nothing_that_they_need(project: Path) -> None:
+def test_scrapy_list_loads_only_our_commands(project: Path) -> None:
     [without], [there] = (loaded(project, SCRAPY_LIST.format(without=without)) for without in (True, False))
     assert "dedup" not in libraries(without)
     modules = {target.partition(":")[0] for target in COMMANDS.values()}
@@ -86,7 +86,7 @@ def test_every_public_name_is_loaded_at_its_first_use() -> None:
         print(dedup.Detecter)
 
 
-def test_a_crawl_loads_the_filter_if_it_is_on_and_after_the_extensions(project: Path) -> None:
+def test_a_crawl_loads_the_filter_if_it_is_on(project: Path) -> None:
     code = """
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object

@@ -37,7 +37,7 @@ def translations(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_word_is_a_token_and_every_two_letters_where_no_spaces_are_written(language: str) -> None:
+def test_tokens_of_a_language(language: str) -> None:
     [text] = paragraphs(language, 1, count=1)
     space = LANGUAGES[language][1]
     assert read(f"<p>{text}").tokens == (text.split() if space else [a + b for a, b in pairwise(text)])
@@ -58,7 +58,7 @@ def test_a_translation_is_never_a_near_duplicate(language: str, other: str) -> N
 
 
 @pytest.mark.parametrize(("language", "other"), PAIRS)
-def test_a_page_that_is_translated_in_part_is_judged_by_its_resemblance(language: str, other: str) -> None:
+def test_partly_translated_pages(language: str, other: str) -> None:
     for share, expected in ((0.1, True), (0.5, False)):
         [(exact, estimate, duplicate)] = translations(language, other, share, range(1))
         assert estimate == pytest.approx(exact, abs=0.12)

@@ -11,7 +11,7 @@ from tests.support.pages.tagsoup import SOUP, SURE, numbered
 
 
 @pytest.mark.parametrize("size", [20_000, 200_000, 2_000_000])
-def test_a_tag_may_have_the_more_attributes_the_shorter_its_page_is(size: int) -> None:
+def test_attributes_of_a_tag(size: int) -> None:
     def page(attributes: int) -> str:
         tag = SURE + "<p" + numbered(" a#", attributes) + ">"
         return tag + " " * (size - len(tag))

@@ -77,7 +77,7 @@ class Counts(Spider):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read as Linux tells it")
-def test_a_crawl_of_100_000_pages_grows_no_more_once_it_is_warm(tmp_path: Path) -> None:
+def test_a_long_crawl_grows_no_more(tmp_path: Path) -> None:
     settings = {
         "ADDONS": ADDON,
         "DOWNLOAD_HANDLERS": {"http": Handler},
@@ -110,7 +110,7 @@ class Collected(Walker):
         yield from super().parse(response)
 
 
-def test_what_an_earlier_crawl_of_the_process_has_left_behind_is_collected(crawl: Run) -> None:
+def test_what_an_earlier_crawl_left_is_collected(crawl: Run) -> None:
     before = gc.get_freeze_count()
     crawl(TWINS, Collected)
     assert 0 <= Collected.left_out <= before

@@ -71,9 +71,7 @@ def test_sets_share_a_key_as_often_as_the_formula_says(scheme: Any, resemblance:
 
 @pytest.mark.parametrize("recall", [0.5, 0.9, 0.99, 0.999])
 @pytest.mark.parametrize("resemblance", [0.5, 0.6, 0.75, 0.9, 0.99, 1.0])
-def test_planned_bands_have_the_recall_that_was_asked_for_and_no_band_too_many(
-    resemblance: float, recall: float
-) -> None:
+def test_planned_bands_have_their_recall(resemblance: float, recall: float) -> None:
     bands = plan_bands(resemblance, recall)
     assert bands.probability(resemblance) >= recall - 1e-12
     if bands.count > 1:
@@ -157,9 +155,7 @@ async def claims(address: str, namespace: str, detector: Detector, found: list[F
 
 
 @EVERY
-def test_every_store_gives_the_verdicts_of_comparing_all_pages(
-    address: str, namespace: str, detector: Detector
-) -> None:
+def test_every_store_gives_the_right_verdicts(address: str, namespace: str, detector: Detector) -> None:
     found = [detector.fingerprint(page) for page in pages(seed=3, families=8)]
     verdicts = asyncio.run(claims(address, namespace, detector, found))
     right = Stream(found, detector).filter(detector.max_distance, detector.min_resemblance).tolist()
@@ -176,7 +172,7 @@ def test_every_store_gives_the_verdicts_of_comparing_all_pages(
 
 
 @EVERY
-def test_what_was_confirmed_is_found_again_and_what_was_released_is_not(
+def test_confirmed_pages_are_found_released_ones_not(
     address: str, namespace: str, detector: Detector
 ) -> None:
     if address == "memory:":
@@ -250,7 +246,7 @@ def test_an_index_of_other_keys_is_refused(
 
 
 @EVERY
-def test_an_equal_page_costs_no_fingerprint_and_is_found_by_its_digest(detector: Detector) -> None:
+def test_an_equal_page_costs_no_fingerprint(detector: Detector) -> None:
     detector = replace(detector)  # one that remembers nothing yet
     page = "<p>" + " ".join(f"word{n}" for n in range(100))
     first = detector.fingerprint(page)

@@ -59,9 +59,7 @@ def test_pages_of_one_host_have_to_match_in_what_is_their_own() -> None:
         assert all(verdict.kept for verdict in verdicts[1:]) is kept
 
 
-def test_what_was_added_once_counts_whenever_the_index_is_opened(
-    store: str, address: str, namespace: str
-) -> None:
+def test_what_was_added_counts_for_good(store: str, address: str, namespace: str) -> None:
     for status in ("new", "new" if store == "memory" else "same"):
         with dedup.open(address, namespace=namespace) as pages:
             if status == "same":
@@ -117,9 +115,7 @@ def test_a_cell_that_opens_a_file_may_be_run_twice(tmp_path: Path) -> None:
 
 
 @PERSISTENT
-def test_an_index_may_be_open_twice_and_closing_one_takes_nothing_from_the_other(
-    address: str, namespace: str
-) -> None:
+def test_an_index_may_be_open_twice(address: str, namespace: str) -> None:
     with dedup.open(address, namespace=namespace) as other:
         with dedup.open(address, namespace=namespace) as pages:
             pages.add("a", text=story(1))
@@ -131,7 +127,7 @@ def test_an_index_may_be_open_twice_and_closing_one_takes_nothing_from_the_other
         assert again.add("e", text=story(2)).of_id == "c"
 
 
-def test_an_index_that_can_not_be_opened_leaves_no_thread_behind(tmp_path: Path) -> None:
+def test_a_failed_open_leaves_no_thread(tmp_path: Path) -> None:
     address = f"file:{tmp_path / 'pages.sqlite'}"
     dedup.open(address).close()
     threads = set(threading.enumerate())

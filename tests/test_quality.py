@@ -47,7 +47,7 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "demo.pairs.tsv.gz"
 
 
-def test_the_filter_of_a_stream_gives_the_verdicts_of_an_index() -> None:
+def test_a_stream_is_filtered_as_by_an_index() -> None:
     rng = random.Random(3)
     stored = [rng.getrandbits(64) for _ in range(60)]
     sketches = [rng.randbytes(136) for _ in range(3)]
@@ -120,7 +120,7 @@ def test_a_collection_is_evaluated_by_identity(collection: Path, tmp_path: Path)
     assert all(row["false"] == 0 < row["drops"] and row["recall"] > 0.4 for row in rows)
 
 
-def test_with_every_switch_as_it_is_by_default_the_fingerprints_are_those_of_a_crawl() -> None:
+def test_default_switches_make_a_crawls_fingerprints() -> None:
     page = Site().render("/articles/the-fog-signal", 1)[2]
     assert Detector(features=Ablated()).fingerprint(page) == Detector().fingerprint(page)
     for switched in (

@@ -68,9 +68,7 @@ def test_empty_and_single_sets(a: list[int], b: list[int], alike: float, contain
 
 @steady
 @given(WORDS, WORDS, st.integers(1, 8))
-def test_hashes_are_equal_where_the_runs_of_words_are_and_nowhere_else(
-    a: list[str], b: list[str], size: int
-) -> None:
+def test_hashes_are_equal_where_runs_are(a: list[str], b: list[str], size: int) -> None:
     hashes = [shingle_hashes(hash_tokens(words), size).tolist() for words in (a, b)]
     pairs = set(zip(hashes[0] + hashes[1], runs(a, size) + runs(b, size), strict=True))
     assert len({h for h, _ in pairs}) == len({run for _, run in pairs}) == len(pairs)

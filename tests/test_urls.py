@@ -63,7 +63,7 @@ def test_session_ids_and_campaigns_are_stripped_from_a_url(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sid", "SID", "session_id", "sessionid", "sessid", "CFID"])
-def test_what_may_name_a_story_is_stripped_only_if_its_value_looks_like_an_id(name: str) -> None:
+def test_stories_are_told_from_sessions(name: str) -> None:
     url = "http://example.org/a"
     for value in ("77c1d05e", "9f86d081884c7d65", "1763767000123", "9f86d081-884c-7d65-9a2f-eaa0c55ad015"):
         assert strip_session(f"{url}?p=2&{name}={value}#top") == f"{url}?p=2"
@@ -116,12 +116,12 @@ def test_the_host_of_a_url_is_shown_and_its_user_is_not(url: str, at: str, witho
 
 
 @pytest.mark.parametrize("value", ["http://[", "//[x"])
-def test_what_can_not_be_resolved_names_no_page_and_is_a_token_all_the_same(value: str) -> None:
+def test_broken_urls_are_tokens(value: str) -> None:
     assert join(PAGE_URL, value) == ""
     assert url_token(value, PAGE_URL) is not None
 
 
-def test_links_are_not_resolved_against_an_address_too_long_or_too_deep() -> None:
+def test_usable_bases() -> None:
     deep = "http://example.org/" + "a/" * MAX_FOLDERS
     assert usable_base(deep) == deep
     assert usable_base(deep + "a/") == ""

@@ -35,25 +35,21 @@ def digest(text: str) -> int:
     return xxh3_64_intdigest(text.encode("utf-8", "replace"))
 
 
-def url_token(value: str, base: str) -> str | None:
-    """Returns the URL token of an attribute's value on a page at ``base``; None if it is not kept.
-
-    >>> url_token("../b.html;jsessionid=1F?x=1#c", "http://Example.org/a/i.html")
-    '/b.html?x=1'
-    >>> {url_token(value, f"http://example.org/{version}/a/i.html")
-    ...  for version in ("v1", "v2") for value in ("b.html", f"/{version}/a/b.html")}
-    {'/b.html'}
-    >>> url_token("https://other.org/?utm_source=a&q=1", "http://example.org/")
-    '//other.org/?q=1'
-    >>> url_token("#top", "http://example.org/"), url_token("mailto:a@b.c", "http://example.org/")
-    (None, None)
-    """
-    found = url_tokens(value, base, folder(base))
-    return found and found[0]
-
-
 def url_tokens(value: str, base: str, folder: str) -> tuple[str, str] | None:
-    """Returns the same token, and what `strip_ids` leaves of it; ``folder`` is that of the base."""
+    """Returns the URL token of an attribute's value on a page at ``base``, and what `strip_ids` leaves of it; None if it is not kept.
+
+    ``folder`` is that of the base.
+
+    >>> url_tokens("../b.html;jsessionid=1F?x=1#c", "http://Example.org/a/i.html", "http://Example.org/a/")
+    ('/b.html?x=1', '/b.html?x=1')
+    >>> {url_tokens(value, f"http://example.org/{version}/a/i.html", f"http://example.org/{version}/a/")
+    ...  for version in ("v1", "v2") for value in ("b.html", f"/{version}/a/b.html")}
+    {('/b.html', '/b.html')}
+    >>> url_tokens("https://other.org/?utm_source=a&q=1", "http://example.org/", "http://example.org/")
+    ('//other.org/?q=1', '//other.org/?q=1')
+    >>> [url_tokens(value, "http://example.org/", "http://example.org/") for value in ("#top", "mailto:a@b.c")]
+    [None, None]
+    """
     value = value.strip()
     if not value or value[0] == "#" or len(value) > MAX_URL:
         return None

@@ -16,7 +16,7 @@ from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort, realloc
-from libc.string cimport memchr, memcmp, memcpy, memset, strlen, strncmp, strstr
+from libc.string cimport memchr, memcpy, memset, strlen, strncmp, strstr
 from lxml.includes cimport etreepublic as cetree
 from lxml.includes.etreepublic cimport _Element, import_lxml__etree
 from lxml.includes.tree cimport const_xmlChar, xmlAttr, xmlNode
@@ -28,7 +28,6 @@ cdef extern from "Python.h":
 
     int Py_UNICODE_ISALNUM(uint32_t code)
     int Py_UNICODE_ISSPACE(uint32_t code)
-    bint PyUnicode_IS_ASCII(object text)
     int PyUnicode_KIND(object text)
     const void* PyUnicode_DATA(object text)
     uint32_t PyUnicode_READ(int kind, const void* data, Py_ssize_t at)

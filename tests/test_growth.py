@@ -19,7 +19,7 @@ from dedup.page.ids import strip_ids, strip_session
 from dedup.page.limits import unreadable
 from dedup.page.links import addresses
 from dedup.page.shell import is_shell
-from dedup.page.urls import join, url_token
+from dedup.page.urls import folder, join, url_tokens
 from dedup.page.walk import walk_in_python
 from dedup.page.words import fold_text, split_tokens
 
@@ -73,7 +73,7 @@ STEPS: dict[str, tuple[Callable[[str], object], Callable[[int], str], int]] = {
     "ids": (strip_ids, lambda n: new("/?") + ";a9" * n, 20_000),
     "a URL": (lambda url: join("http://e.org/", url), lambda n: new("?") + "/a" * n, 20_000),
     "a URL of half an emoji": (
-        lambda url: url_token(url, "http://e.org/"),
+        lambda url: url_tokens(url, "http://e.org/", folder("http://e.org/")),
         lambda n: new("?\ud83d") + "ä" * n,
         400,
     ),

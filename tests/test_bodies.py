@@ -126,7 +126,7 @@ async def test_a_body_that_cant_be_looked_at_costs_no_page(tmp_path: Path) -> No
 
 
 @driven
-async def test_of_equal_bodies_only_the_first_is_read_and_its_links_are_left_once(tmp_path: Path) -> None:
+async def test_of_equal_bodies_the_first_is_read(tmp_path: Path) -> None:
     told: list[str] = []
     octets = Body(text("story").encode(), "utf-8", "html")
 
@@ -160,7 +160,7 @@ async def test_a_drop_that_is_audited_is_read_for_that(tmp_path: Path) -> None:
         assert (it.figures["audit/checked"], it.figures["equal_bodies"]) == (1, 1)
 
 
-def test_a_crawl_comes_to_the_same_whether_it_knows_bodies_or_not(crawl: Run, site: Site) -> None:
+def test_known_bodies_change_no_crawl(crawl: Run, site: Site) -> None:
     story, short, asks = page("story", "/behind"), html("<p>Not found"), page("asks", "?page=2")
     paths = [f"/{name}{number}" for name in ("story", "short", "asks") for number in range(4)]
     pages = {"/": page("home", *paths), "/behind": page("behind")}

@@ -74,9 +74,7 @@ async def test_forgotten_pages_are_claimed_as_new(address: str, namespace: str, 
 
 
 @driven
-async def test_a_page_forgotten_and_filed_again_is_compared_as_what_it_is_now(
-    address: str, namespace: str
-) -> None:
+async def test_a_page_filed_again_is_what_it_is_now(address: str, namespace: str) -> None:
     async with opened_at(address, namespace=namespace) as index:
         await index.add([entry(1), entry(2)])
         await index.forget(["id 2"])

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lxml import etree
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.features import Features
-from dedup.fingerprint.fingerprint import Comparison, Fingerprint
+from dedup.fingerprint.fingerprint import Comparison
 from dedup.page import html
 from dedup.page.read import read, read_body
 
@@ -59,29 +58,6 @@ def test_a_setting_changes_its_own_parameter_and_no_other(entry: str, changed: d
     assert [name for name in usual if usual[name] != other[name]] == [entry]
 
 
-def test_every_setting_is_a_parameter() -> None:
-    assert set(Detector().parameters) == {
-        *("scheme", "method", "max_distance", "min_resemblance", "shingle_size", "min_tokens", "keep_urls"),
-        *(
-            "ignore",
-            "ignore_text",
-            "hash_key",
-            "features.simhash_size",
-            "features.simhash_urls",
-            "features.weights",
-        ),
-        *("features.sketch_urls", "features.slots", "features.bits"),
-    }
-
-
-def test_parameters_are_strings() -> None:
-    assert all(isinstance(value, str) for value in Detector().parameters.values())
-
-
-def test_1_and_1_0_are_the_same_resemblance() -> None:
-    assert Detector(min_resemblance=1).parameters == Detector(min_resemblance=1.0).parameters
-
-
 def test_a_detector_that_was_used_goes_to_another_process() -> None:
     story = "one and the same story, which is told again and again " * 5
     detector = Detector(ignore=(".cookies",), ignore_text=("x+",))
@@ -90,10 +66,6 @@ def test_a_detector_that_was_used_goes_to_another_process() -> None:
     other = pickle.loads(pickle.dumps(detector))
     assert other == detector
     assert other.fingerprint(page) == before
-
-
-def test_equal_settings_make_equal_detectors() -> None:
-    assert Detector(max_distance=3) == Detector(max_distance=3) != Detector(max_distance=4)
 
 
 # --- Wrong values -------------------------------------------------------------------------------------
@@ -133,9 +105,7 @@ def complaints(name: str, value: object) -> str:
 
 
 @pytest.mark.parametrize(("name", "value", "allowed"), WRONG)
-def test_a_wrong_setting_is_refused_with_its_name_its_value_and_what_is_allowed(
-    name: str, value: object, allowed: str
-) -> None:
+def test_a_wrong_setting_is_refused(name: str, value: object, allowed: str) -> None:
     text = refusal(name, value, Detector)
     assert text.startswith(complaints(name, value))
     assert text.endswith(allowed)
@@ -143,18 +113,11 @@ def test_a_wrong_setting_is_refused_with_its_name_its_value_and_what_is_allowed(
 
 
 @pytest.mark.parametrize(("name", "value", "allowed"), WRONG_FEATURES)
-def test_a_wrong_feature_is_refused_with_its_name_its_value_and_what_is_allowed(
-    name: str, value: float | str | bool | None, allowed: str
-) -> None:
+def test_a_wrong_feature_is_refused(name: str, value: float | str | bool | None, allowed: str) -> None:
     text = refusal(name, value, Features)
     assert text.startswith(complaints(f"features.{name}", value))
     assert text.endswith(allowed)
     assert "\n" not in text
-
-
-@pytest.mark.parametrize("name", ["max_distance", "min_resemblance", "keep_urls", "method"])
-def test_a_value_of_two_lines_is_complained_of_in_one(name: str) -> None:
-    assert "\n" not in refusal(name, "a\nb", Detector)
 
 
 @pytest.mark.parametrize("key", [None, 5, b"correct horse", ["correct horse"]])
@@ -166,47 +129,6 @@ def test_a_wrong_key_is_refused_without_telling_it(key: int | bytes | list[str] 
 
 def test_a_key_that_is_no_unicode_text_is_refused() -> None:
     refusal("hash_key", "key\udcff", Detector)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *product(["max_distance"], [0, 7]),
-        *product(["min_resemblance"], [0, 1]),
-        *product(["shingle_size"], [1, 100]),
-        *product(["min_tokens"], [0, 1_000_000]),
-    ],
-)
-def test_the_ends_of_a_range_are_within_it(name: str, value: int) -> None:
-    detector = Detector(**{name: value})
-    assert detector.parameters[name] == str(float(value) if name == "min_resemblance" else value)
-    assert detector.fingerprint(page(1)).simhash is not None
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *product(["slots"], [64, 128, 256, 512, 1024, 2048]),
-        *product(["bits"], [2, 4, 8]),
-    ],
-)
-def test_every_feature_that_is_allowed_makes_fingerprints(name: str, value: int | str) -> None:
-    features = Features(**{name: value})
-    detector = Detector(features=features)
-    found = detector.fingerprint(page(1))
-    assert len(found.sketch) * 8 == features.slots * features.bits + 64
-    assert detector.compare(found, found) == Comparison(0, 1.0, True)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *product(["slots"], [64.0, [64]]),
-        *product(["bits"], [2.0]),
-    ],
-)
-def test_a_feature_of_a_wrong_type_is_refused(name: str, value: object) -> None:
-    refusal(name, value, Features)
 
 
 @pytest.mark.parametrize("features", [None, {}, "log"])
@@ -221,10 +143,6 @@ def test_a_key_changes_fingerprints() -> None:
     usual, keyed, other = (Detector(hash_key=key).fingerprint(page(1)) for key in ("", SECRET, SECRET + "r"))
     assert len({usual.simhash, keyed.simhash, other.simhash}) == 3
     assert len({usual.sketch, keyed.sketch, other.sketch}) == 3
-
-
-def test_the_same_key_gives_the_same_fingerprints() -> None:
-    assert Detector(hash_key=SECRET).fingerprint(page(1)) == Detector(hash_key=SECRET).fingerprint(page(1))
 
 
 def test_a_key_leaves_verdicts_as_they_are() -> None:
@@ -275,7 +193,7 @@ def test_bytes_text_and_a_parsed_page_have_the_same_fingerprint() -> None:
     assert detector.fingerprint_page(html.extract(html.parse(text), url)._replace(markup=text)) == found
 
 
-def test_a_text_its_tokens_and_a_page_of_them_have_the_same_fingerprint_but_for_their_markup() -> None:
+def test_text_tokens_and_page_are_alike() -> None:
     words = [f"word{number}" for number in range(60)]
     detector, text = Detector(), " ".join(words)
     found = detector.fingerprint_tokens(words)
@@ -283,12 +201,6 @@ def test_a_text_its_tokens_and_a_page_of_them_have_the_same_fingerprint_but_for_
     for other in (detector.fingerprint_text(text), detector.fingerprint(f"<p>{text}")):
         assert replace(other, markup=found.markup) == found
     assert found.tokens == 60
-
-
-def test_in_a_text_nothing_between_angle_brackets_is_lost() -> None:
-    detector = Detector(min_tokens=1)
-    assert detector.fingerprint_text("a <b> c").digest != detector.fingerprint_text("a c").digest
-    assert detector.fingerprint_text("a <script>b</script> c <!-- d -->").tokens == 6
 
 
 def test_tokens_are_taken_as_they_are() -> None:
@@ -332,25 +244,6 @@ def test_bodies_that_are_no_text_are_near_only_if_they_are_equal(method: str) ->
     assert near == [(a, a) for a in range(40)]
 
 
-def test_a_parsed_page_is_left_as_it_is() -> None:
-    root = html.parse(page(1))
-    before = etree.tostring(root)
-    Detector().fingerprint_page(read("the tree is there already", tree=lambda _: root))
-    assert etree.tostring(root) == before
-
-
-def test_a_fingerprint_counts_tokens_and_links() -> None:
-    found = Detector().fingerprint(page(1, words=100))
-    assert (found.tokens, found.links) == (2 + 100 + 10, 5)
-
-
-@pytest.mark.parametrize(
-    ("simhash", "digits"), [(None, None), (0, "0" * 16), (10, "0" * 15 + "a"), (2**64 - 1, "f" * 16)]
-)
-def test_a_simhash_has_16_hex_digits(simhash: int | None, digits: str | None) -> None:
-    assert Fingerprint(simhash, b"", 0, 0).hex == digits
-
-
 def test_without_urls_a_page_is_its_words() -> None:
     linked, plain = page(1), page(1).replace("<a href", "<a name")
     detector = Detector(keep_urls=False)
@@ -364,12 +257,6 @@ def test_urls_are_features_of_the_sketch_and_not_of_the_simhash() -> None:
     assert (a.simhash == b.simhash, a.sketch == b.sketch) == (True, False)
 
 
-def test_the_simhash_does_not_know_the_order_of_words() -> None:
-    words = [f"word{number}" for number in range(60)]
-    a, b = (Detector().fingerprint("<p>" + " ".join(order)) for order in (words, words[::-1]))
-    assert a.simhash == b.simhash
-
-
 def test_words_are_counted_towards_min_tokens_and_urls_are_not() -> None:
     text = "<p>" + "word " * 9 + "<a href=x></a>" * 9
     assert Detector(min_tokens=9).fingerprint(text).reason is None
@@ -381,12 +268,6 @@ def test_a_page_without_a_word_is_never_judged() -> None:
     assert detector.fingerprint("<p>word").reason is None
     assert detector.fingerprint("").reason == "empty"
     assert detector.fingerprint("<a href=x></a>").reason == "short"
-
-
-@pytest.mark.parametrize("text", ["", "\0" * 99, "\ufffd" * 99, "<div>" * 9999, "<a href=x>"])
-def test_a_page_without_a_simhash_has_no_sketch(text: str) -> None:
-    found = Detector().fingerprint(text)
-    assert (found.simhash, found.sketch) == (None, b"")
 
 
 # --- Comparisons --------------------------------------------------------------------------------------
@@ -418,17 +299,11 @@ PAGES = [
         ("undecodable", "\ufffd" * 99),
     ],
 )
-def test_a_page_that_cannot_be_judged_is_not_even_a_duplicate_of_itself(reason: str, text: str) -> None:
+def test_an_unjudged_page_is_no_duplicate_of_itself(reason: str, text: str) -> None:
     detector = Detector(max_distance=7, min_resemblance=0, min_tokens=50)
     found = detector.fingerprint(text)
     assert found.reason == reason
     assert not detector.compare(found, found).duplicate
-
-
-def test_pages_equal_down_to_where_the_parser_gave_up_are_no_duplicates() -> None:
-    detector = Detector()
-    a, b = (detector.fingerprint(page(1) + "<div>" * 9999 + page(seed)) for seed in (2, 3))
-    assert detector.compare(a, b) == Comparison(None, None, False)
 
 
 def test_a_page_of_too_few_words_is_compared_all_the_same() -> None:
@@ -479,11 +354,6 @@ def test_the_same_words_in_another_order_are_no_duplicate() -> None:
     assert found.resemblance < 0.1
 
 
-def test_another_page_is_no_duplicate() -> None:
-    detector = Detector(max_distance=7, min_resemblance=0)
-    assert not detector.compare(detector.fingerprint(page(1)), detector.fingerprint(page(2))).duplicate
-
-
 @pytest.mark.parametrize(
     "banner",
     [
@@ -523,19 +393,15 @@ WORDS = " ".join(f"word{number}" for number in range(80))
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("<td>✓<td>✗", "<td>✗<td>✓"),
-        ("★★★☆☆", "★★☆☆☆"),
-        ("-5 degrees", "5 degrees"),
-        ("€ 5", "$ 5"),
-        ("♔ ♖ ♟", "♚ ♖ ♟"),
-        ("<meter value=3>", "<meter value=4>"),
+        ("<td>✓<td>✗", "<td>✗<td>✓"), ("★★★☆☆", "★★☆☆☆"), ("-5 degrees", "5 degrees"), ("€ 5", "$ 5"),
+        ("♔ ♖ ♟", "♚ ♖ ♟"), ("<meter value=3>", "<meter value=4>"),
         ("<div aria-valuenow=3>x", "<div aria-valuenow=4>x"),
         ("<svg><rect height=3 /></svg>", "<svg><rect height=4 /></svg>"),
         ("<font color=red>x</font>", "<font color=green>x</font>"),
         ("<a href=tel:+491>call</a>", "<a href=tel:+492>call</a>"),
     ],
-)
-def test_pages_of_equal_tokens_are_not_equal_if_they_show_something_else(one: str, other: str) -> None:
+)  # fmt: skip
+def test_pages_of_other_signs_are_unequal(one: str, other: str) -> None:
     detector = Detector()
     pages = [detector.read(f"{text}<p>{WORDS}") for text in (one, other)]
     assert pages[0].tokens == pages[1].tokens

@@ -13,14 +13,14 @@ import pytest
 from dedup.contrib.archives.lines import Lines
 from dedup.contrib.archives.warc import Warc
 from dedup.page.data import read_data, read_json
-from dedup.page.flat import read_flat
 from dedup.page.heading import address_words, place, shared
 from dedup.page.html import extract, parse
 from dedup.page.ids import strip_ids, strip_session
 from dedup.page.limits import unreadable
 from dedup.page.links import addresses
 from dedup.page.shell import is_shell
-from dedup.page.urls import join, url_token
+from dedup.page.urls import folder, join, url_tokens
+from dedup.page.walk import walk_in_python
 from dedup.page.words import fold_text, split_tokens
 
 #: Eight times as much may take this many times as long: 8 if the time is linear, 64 if it is quadratic.
@@ -73,7 +73,7 @@ STEPS: dict[str, tuple[Callable[[str], object], Callable[[int], str], int]] = {
     "ids": (strip_ids, lambda n: new("/?") + ";a9" * n, 20_000),
     "a URL": (lambda url: join("http://e.org/", url), lambda n: new("?") + "/a" * n, 20_000),
     "a URL of half an emoji": (
-        lambda url: url_token(url, "http://e.org/"),
+        lambda url: url_tokens(url, "http://e.org/", folder("http://e.org/")),
         lambda n: new("?\ud83d") + "ä" * n,
         400,
     ),
@@ -121,7 +121,11 @@ STEPS: dict[str, tuple[Callable[[str], object], Callable[[int], str], int]] = {
         1_500,
     ),
     "links": (lambda text: addresses(parse(text), "http://e.org/"), lambda n: "<a href=a>" * n, 4_000),
-    "roles": (lambda text: list(read_flat(parse(text))), lambda n: "<b role=search>x</b>" * n, 4_000),
+    "roles": (
+        lambda text: walk_in_python(parse(text), "", True),
+        lambda n: "<b role=search>x</b>" * n,
+        4_000,
+    ),
     "parts": (lambda text: extract(parse(text)), lambda n: "<nav><h1>x</h1></nav>" * n, 4_000),
     "a page cut off": (lambda text: extract(parse(text)), lambda n: "<p>x" * n + "<a href='", 4_000),
     "a comment without end": (

@@ -11,12 +11,10 @@ from dedup.page.html import extract, parse
     [
         ("http://example.org/a/Mock-Source.html", ("mock", "source")),
         ("http://example.org/a/caf%C3%A9_list/", ("café", "list")),
-        ("http://example.org/2026/11/", ("11",)),
-        ("http://example.org/a/v2.html?page=source", ("2",)),
-        ("http://[broken/x", ()),
-        ("", ()),
+        ("http://example.org/2026/11/", ("11",)), ("http://example.org/a/v2.html?page=source", ("2",)),
+        ("http://[broken/x", ()), ("", ()),
     ],
-)
+)  # fmt: skip
 def test_the_words_of_an_address_are_those_of_its_last_part(url: str, words: tuple[str, ...]) -> None:
     assert address_words(url) == words
 

@@ -1,11 +1,9 @@
 """The contract of dedup.page.html, as pairs of pages that must or must not have the same tokens, as an
 independent re-implementation on BeautifulSoup, and as pages made to hurt."""
 
-import codecs
 import itertools
 import random
 import time
-import warnings
 from collections.abc import Callable
 from html import escape
 from typing import Any
@@ -14,12 +12,11 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from lxml import etree
 
 from dedup.fingerprint.detector import Detector
 from dedup.page.charset import decode
 from dedup.page.html import extract, parse
-from dedup.page.limits import UNPARSABLE, unreadable
+from dedup.page.limits import UNPARSABLE
 from dedup.page.words import is_url, split_tokens
 from tests.support.pages.oracle import LINKS, spaced, steady, tokens_of
 
@@ -147,21 +144,10 @@ def test_pages_that_differ_only_in_this_have_the_same_tokens(page: str, other: s
         *(
             like(f"{name} of {tag}", PLAIN.replace("page ", f'page <{tag} {name}="c"></{tag}>'))
             for tag, name in [
-                *(
-                    ("iframe", "src"),
-                    ("iframe", "srcdoc"),
-                    ("video", "src"),
-                    ("video", "poster"),
-                    ("audio", "src"),
-                ),
-                *(
-                    ("source", "srcset"),
-                    ("embed", "src"),
-                    ("object", "data"),
-                    ("track", "label"),
-                    ("math", "alttext"),
-                ),
-                *(("input", "placeholder"), ("button", "value"), ("table", "summary"), ("abbr", "title")),
+                ("iframe", "src"), ("iframe", "srcdoc"), ("video", "src"), ("video", "poster"),
+                ("audio", "src"), ("source", "srcset"), ("embed", "src"), ("object", "data"),
+                ("track", "label"), ("math", "alttext"), ("input", "placeholder"), ("button", "value"),
+                ("table", "summary"), ("abbr", "title"),
             ]
         ),
         like("the value of an input", PLAIN.replace("page ", 'page <input value="word"> ')),
@@ -175,7 +161,7 @@ def test_pages_that_differ_only_in_this_have_the_same_tokens(page: str, other: s
         like("accents", "<p>resume", "<p>résumé"),
         like("a letter of another script", "<p>p\u0430ypal", "<p>paypal"),
     ],
-)
+)  # fmt: skip
 def test_pages_that_differ_in_this_have_other_tokens(page: str, other: str) -> None:
     assert tokens(page) != tokens(other)
 
@@ -246,22 +232,9 @@ def test_links_count_the_different_urls_of_hrefs() -> None:
     assert extract(parse(page), PAGE_URL).links == 3
 
 
-def test_links_are_counted_where_urls_are_not_kept() -> None:
-    page = extract(parse("<a href=a>one</a><a href=b>two</a><img src=c>"), PAGE_URL, keep_urls=False)
-    assert (page.tokens, page.links) == (["one", "two"], 2)
-
-
 def test_the_first_base_resolves_the_links() -> None:
     page = '<base href="/x/"><base href="/y/"><a href="b.html"></a><a href="/x/c.html"></a><a href="/y/c.html"></a>'
     assert tokens(page) == ["/b.html", "/c.html", "/y/c.html"]
-
-
-@pytest.mark.parametrize("page", [PLAIN, "<b>one<script>two</script>three<!-- four -->five", "<p>" * 300])
-def test_extract_leaves_the_tree_as_it_is(page: str) -> None:
-    root = parse(page)
-    before = etree.tostring(root)
-    extract(root, PAGE_URL)
-    assert etree.tostring(root) == before
 
 
 # --- As another implementation has it ----------------------------------------------------------------------------
@@ -324,7 +297,7 @@ PAGES = st.tuples(TEXTS, BLOCKS).map(
 @given(
     PAGES, st.sampled_from([PAGE_URL, "http://example.org/", "https://example.org/docs/a/index?x=/docs/y/"])
 )
-def test_the_tokens_are_those_of_a_plain_walk_over_beautifulsoup(page: str, url: str) -> None:
+def test_tokens_are_those_of_another_implementation(page: str, url: str) -> None:
     assert tokens(page, url) == tokens_of(page, url)
 
 
@@ -366,17 +339,6 @@ def test_splitting_the_joined_tokens_again_changes_nothing(text: str) -> None:
     assert split_tokens(" ".join(words)) == words
 
 
-def test_cutting_runs_of_marks_is_idempotent() -> None:
-    words = split_tokens("\u0958" + "\u0323" * 30)
-    assert split_tokens(" ".join(words)) == words
-
-
-@steady()
-@given(st.text(st.characters(max_codepoint=127)))
-def test_ascii_words_are_the_same_in_a_text_with_other_letters(text: str) -> None:
-    assert [*split_tokens(text), "é"] == split_tokens(text + " é")
-
-
 @pytest.mark.parametrize("text", ["and／or", "℀", "℅ the editor"])
 def test_no_word_of_the_text_is_taken_for_a_url(text: str) -> None:
     assert not any(map(is_url, tokens(f"<p>{text}</p>")))
@@ -394,11 +356,6 @@ def test_a_url_is_one_token(link: str) -> None:
 @pytest.mark.parametrize("label", [None, "latin-1", "cp1251", "no such charset"])
 def test_a_byte_order_mark_wins_over_any_label(codec: str, label: str | None) -> None:
     assert decode("<meta charset=koi8-r>Käse жук".encode(codec), label) == "<meta charset=koi8-r>Käse жук"
-
-
-def test_both_byte_orders_of_utf_16_are_read() -> None:
-    for bom, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
-        assert decode(bom + "Käse".encode(codec), "latin-1") == "Käse"
 
 
 @pytest.mark.parametrize(
@@ -461,10 +418,6 @@ def test_a_declaration_that_is_no_character_set_is_ignored(label: str) -> None:
         assert decode(text.encode()) == text
 
 
-def test_undecodable_bytes_become_replacement_characters() -> None:
-    assert decode(b"a\xffb", "utf-8") == "a\ufffdb"
-
-
 def test_lone_surrogates_do_not_survive() -> None:
     assert decode("a\ud800b").encode() == b"a?b"
 
@@ -510,32 +463,12 @@ def test_a_page_is_judged_unless_there_is_a_reason_not_to(reason: str | None, pa
     assert Detector(min_tokens=50).fingerprint(page).reason == reason
 
 
-@pytest.mark.parametrize("depth", [255, 257, 1000])
-def test_what_is_nested_this_deep_is_still_read(depth: int) -> None:
-    page = extract(parse("<div>" * depth + "word"))
-    assert (page.tokens, page.reason) == (["word"], None)
-
-
-def test_a_page_that_the_parser_gave_up_has_no_simhash() -> None:
-    page = "<div>" * 50_000 + "word"
-    fingerprint = Detector().fingerprint(page)
-    assert extract(parse(page)).reason == "truncated"
-    assert (fingerprint.simhash, fingerprint.sketch) == (None, b"")
-
-
 def test_nuls_vanish() -> None:
     assert tokens("<p>be\0fore\0 and after") == ["before", "and", "after"]
 
 
 def test_a_title_that_is_never_closed_does_not_hide_the_page() -> None:
     assert tokens("<title>Storm<body><p>the page")[-2:] == ["the", "page"]
-
-
-@pytest.mark.parametrize("reason", ["binary", "undecodable"])
-def test_a_page_within_the_limits_is_readable(reason: str) -> None:
-    bad, share = {"binary": ("\x01", 100), "undecodable": ("\ufffd", 20)}[reason]
-    assert unreadable(bad + "a" * (share - 1)) is None
-    assert unreadable(bad + "a" * (share - 2)) == reason
 
 
 # --- Hostile pages ------------------------------------------------------------------------------------
@@ -560,13 +493,8 @@ def test_no_label_or_url_makes_the_detector_raise(page: bytes, label: str, url: 
     Detector().fingerprint(b"<p>\xe9 <a href=x>" + page, url, label)
 
 
-def test_markup_that_html_parser_rejects_does_not_make_parse_raise() -> None:
+def test_rejected_markup_raises_nothing() -> None:
     parse("<![CDATA[<![a&amp<!DOCTYPE [")
-
-
-def test_xml_swallowed_by_a_comment_does_not_make_parse_warn() -> None:
-    with warnings.catch_warnings(action="error"):
-        parse('<?xml version="1.0"?><title>words<!--')
 
 
 serial = itertools.count()
@@ -601,65 +529,8 @@ def trick(name: str, size: int, make: Callable[..., Any]) -> Any:
     return pytest.param(size, make, id=name)
 
 
-def long_base(number: int) -> str:
-    return f"<base href='http://e.org/{'a' * 10 * number}/b'>" + links(number).replace("/docs/", "")
-
-
-@pytest.mark.parametrize(
-    ("size", "make"),
-    [
-        trick("comments", 19_000, lambda n: "<p>" + "<!--->" * n),
-        trick("comments after words", 10_000, lambda n: "<p>" + "word<!-- x -->" * n),
-        trick("processing instructions", 19_000, lambda n: "<p>" + "<?x>" * n),
-        trick("nested elements", 19_000, lambda n: "<div>" * n),
-        trick("line breaks", 19_000, lambda n: "word<br>" * n),
-        trick("options", 15_000, lambda n: "<select>" + "<option>word" * n),
-        trick("links", 4_000, links),
-        trick("nested links", 10_000, lambda n: "<a href=x>" * n),
-        trick("stray end tags", 10_000, lambda n: "<div>" * 1000 + "</p>" * n),
-        trick("ampersands", 100_000, lambda n: "<p>" + "&" * n),
-        trick("less-than signs", 19_000, lambda n: "<p>" + "<" * n),
-        trick("combining marks of two classes", 50_000, lambda n: "<p>a" + "\u0301\u0323" * n),
-        trick("zero-width characters between marks", 25_000, lambda n: "<p>a" + "\u0301\u200b\u0323" * n),
-        trick("one long word", 900_000, lambda n: "<p>" + "x" * n),
-        trick("one long word of Han", 50_000, lambda n: "<p>" + "漢" * n),
-        trick("slashes", 50_000, lambda n: "<p>" + "/a" * n),
-        trick("undeclared bytes", 10_000, lambda n: b"<p>\xe9t\xe9 " * n),
-        trick("tags never closed in a title", 2_000, lambda n: "<title>" + "<a " * n),
-        trick("comments never closed", 1_500, lambda n: "<!--" * n),
-        trick(
-            "marks beyond the basic plane",
-            2_500,
-            lambda n: "<p>a" + "\U00010a0f\U00010a0d" * n,
-        ),
-        trick(
-            "halfwidth voiced sound marks",
-            2_500,
-            lambda n: "<p>a" + "\u0301\uff9e" * n,
-        ),
-        trick("links under a long base", 120, long_base),
-    ],
-)
-def test_time_grows_in_proportion_to_the_size_of_a_page_full_of(size: int, make: Callable[..., Any]) -> None:
-    assert growth(judge, make, size) < 10
-
-
-def test_time_to_decode_grows_in_proportion_to_declarations_never_closed() -> None:
+def test_time_to_decode_is_linear() -> None:
     assert growth(decode, lambda n: b"<meta " * n + b"\xc3\xa9", 40_000) < 10
-
-
-def test_a_page_of_4_mb_is_judged_whole_and_in_proportion() -> None:
-    judged = []
-    sentence = "The crawler reads each page only once and goes on "
-    ratio = growth(
-        lambda page: judged.append(Detector().fingerprint(page)), lambda n: "<p>" + sentence * n, 19_000
-    )
-    assert ratio < 10
-    assert (judged[-1].tokens, judged[-1].reason) == (760_000, None)
-
-
-def test_a_word_of_a_megabyte_is_one_token() -> None:
-    assert tokens("<p>" + "x" * 1_000_000 + " y") == ["x" * 1_000_000, "y"]
 
 
 def test_a_run_of_combining_marks_is_cut_to_thirty() -> None:
@@ -680,7 +551,7 @@ def test_ids_that_are_new_at_each_visit_make_no_page_new(link: str) -> None:
     assert visit("9f86d081884c7d659a2f") == visit("0c5aad0159f86d08aa11") != tokens("<a href='/a'>a</a>" * 5)
 
 
-def test_ids_that_are_all_that_tells_the_links_of_a_page_apart_are_kept() -> None:
+def test_ids_that_tell_links_apart_are_kept() -> None:
     """A gallery, whose words are the same for all pictures."""
     galleries = [
         [f"{gallery}f86d081-884c-7d65-9a2f-eaa0c55ad01{photo}" for photo in range(4)] for gallery in (1, 2)

@@ -1,6 +1,5 @@
 """What is loaded when: Scrapy imports our commands at every command of its own, so they have to be light."""
 
-import os
 import subprocess
 import sys
 import tomllib
@@ -54,7 +53,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_scrapy_list_loads_our_commands_and_nothing_that_they_need(project: Path) -> None:
+def test_scrapy_list_loads_only_our_commands(project: Path) -> None:
     [without], [there] = (loaded(project, SCRAPY_LIST.format(without=without)) for without in (True, False))
     assert "dedup" not in libraries(without)
     modules = {target.partition(":")[0] for target in COMMANDS.values()}
@@ -87,7 +86,7 @@ def test_every_public_name_is_loaded_at_its_first_use() -> None:
         print(dedup.Detecter)
 
 
-def test_a_crawl_loads_the_filter_if_it_is_on_and_after_the_extensions(project: Path) -> None:
+def test_a_crawl_loads_the_filter_if_it_is_on(project: Path) -> None:
     code = """
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
@@ -118,8 +117,6 @@ process.start()
     assert "dedup.filter.filter" in plain
     rooms = {
         "links",
-        "fingerprint.methods.minhash",
-        "fingerprint.methods.supershingle",
         "index.survey",
         "scrapy.links.middleware",
     }
@@ -168,13 +165,3 @@ def test_without_pyspark_one_line_says_what_is_missing(tmp_path: Path) -> None:
         last
         == "ImportError: dedup.contrib.spark needs PySpark, and Java 17: pip install 'shingleback[spark]'"
     )
-
-
-def test_no_thread_spins_that_numpy_has_started() -> None:
-    """Each took up to 60 ms of CPU, at every start."""
-    code = "import time, dedup.fingerprint.detector; print(time.process_time() - time.thread_time())"
-    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert float(done.stdout) < 0.005

@@ -1,10 +1,6 @@
-"""Copies are found and translations are not taken for copies, whatever the script, with spaces and without.
-
-``python -m tests.test_languages`` prints the figures that benchmarks/RESULTS.md tells.
-"""
+"""Copies are found and translations are not taken for copies, whatever the script, with spaces and without."""
 
 from itertools import combinations, pairwise
-from statistics import mean
 
 import pytest
 
@@ -41,7 +37,7 @@ def translations(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_word_is_a_token_and_every_two_letters_where_no_spaces_are_written(language: str) -> None:
+def test_tokens_of_a_language(language: str) -> None:
     [text] = paragraphs(language, 1, count=1)
     space = LANGUAGES[language][1]
     assert read(f"<p>{text}").tokens == (text.split() if space else [a + b for a, b in pairwise(text)])
@@ -62,7 +58,7 @@ def test_a_translation_is_never_a_near_duplicate(language: str, other: str) -> N
 
 
 @pytest.mark.parametrize(("language", "other"), PAIRS)
-def test_a_page_that_is_translated_in_part_is_judged_by_its_resemblance(language: str, other: str) -> None:
+def test_partly_translated_pages(language: str, other: str) -> None:
     for share, expected in ((0.1, True), (0.5, False)):
         [(exact, estimate, duplicate)] = translations(language, other, share, range(1))
         assert estimate == pytest.approx(exact, abs=0.12)
@@ -74,26 +70,3 @@ def test_a_page_that_is_translated_in_part_is_judged_by_its_resemblance(language
 def test_other_pages_of_a_language_are_no_near_duplicates(language: str) -> None:
     texts = [paragraphs(language, seed) for seed in SEEDS]
     assert not any(compared(a, b)[2] for a, b in combinations(texts[:4], 2))
-
-
-def row(language: str) -> str:
-    """The figures of a language: of copies, and of pages translated into each of the others."""
-    others = [other for other in LANGUAGES if other != language]
-    cells = []
-    for share in (0.1, 0.5, 1):
-        found = [each for other in others for each in translations(language, other, share)]
-        cells.append(
-            f"{mean(exact for exact, _, _ in found):.2f}, {mean(duplicate for _, _, duplicate in found):.0%}"
-        )
-    found = copies(language)
-    cells.insert(
-        0, f"{mean(exact for exact, _, _ in found):.2f}, {mean(duplicate for _, _, duplicate in found):.0%}"
-    )
-    tokens = mean(len(read(page(paragraphs(language, seed))).tokens) for seed in SEEDS)
-    return " | ".join((language, f"{tokens:,.0f}", *cells))
-
-
-if __name__ == "__main__":
-    print("script | tokens | copies | 10 % translated | 50 % | all")
-    for name in LANGUAGES:
-        print(row(name), flush=True)

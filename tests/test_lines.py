@@ -31,7 +31,7 @@ def told(caplog: pytest.LogCaptureFixture, count: int, *, show_all: bool = False
     return [message.getMessage() for message in caplog.records if message.name == LOGGER]
 
 
-def test_the_first_near_duplicates_have_a_line_each_and_then_they_are_counted(
+def test_the_first_drops_have_a_line_each(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     *first, hint, hundred, thousand = told(caplog, 1_500)
@@ -147,7 +147,7 @@ def test_a_log_that_is_taken_away_is_made_again(tmp_path: Path, harm: str) -> No
         assert (tmp_path / "drops.jsonl.1").read_text() == '{"url": "a"}\n'
 
 
-def test_where_a_log_that_is_taken_away_can_t_be_made_again_that_is_told(tmp_path: Path) -> None:
+def test_a_log_that_cant_be_made_again_is_told(tmp_path: Path) -> None:
     log, drops = tmp_path / "drops.jsonl", DropLog(str(tmp_path / "drops.jsonl"))
     drops.write({"url": "a"})
     log.unlink()

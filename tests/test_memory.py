@@ -15,15 +15,11 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
-from benchmarks.memory import resident, sizes
-from dedup.fingerprint.detector import Detector
-from dedup.scrapy.commands.index.plan import in_file
+from benchmarks.memory import resident
 from tests.support.crawls import ADDON, TWINS, Run, Walker
 
 #: Pages of the crawl, after how many the filter's memories are full, and how many contents there are.
 PAGES, WARM, CONTENTS = 100_000, 30_000, 600
-#: The same, where all pages are kept.
-WARM_KEPT = 70_000
 #: Bytes that the process may grow by after that.
 SLACK = 12 << 20
 
@@ -81,7 +77,7 @@ class Counts(Spider):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read as Linux tells it")
-def test_a_crawl_of_100_000_pages_grows_no_more_once_it_is_warm(tmp_path: Path) -> None:
+def test_a_long_crawl_grows_no_more(tmp_path: Path) -> None:
     settings = {
         "ADDONS": ADDON,
         "DOWNLOAD_HANDLERS": {"http": Handler},
@@ -104,16 +100,6 @@ def test_a_crawl_of_100_000_pages_grows_no_more_once_it_is_warm(tmp_path: Path) 
     assert sizes[PAGES] - sizes[WARM] < SLACK
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read as Linux tells it")
-def test_100_000_kept_pages_take_no_more_than_is_planned_once_the_filter_is_warm() -> None:
-    """`WARM_KEPT`: the addresses of these pages are more than `Unreached` remembers."""
-    found = sizes(PAGES, words=40, every=10_000)
-    print([size >> 10 for size in found])
-    per_page = in_file(Detector().plan(PAGES, in_memory=True), 1).memory
-    assert found[-1] - found[WARM_KEPT // 10_000] < (PAGES - WARM_KEPT) * per_page + SLACK
-
-
 class Collected(Walker):
     """Notes how many objects the collector of garbage leaves out."""
 
@@ -124,7 +110,7 @@ class Collected(Walker):
         yield from super().parse(response)
 
 
-def test_what_an_earlier_crawl_of_the_process_has_left_behind_is_collected(crawl: Run) -> None:
+def test_what_an_earlier_crawl_left_is_collected(crawl: Run) -> None:
     before = gc.get_freeze_count()
     crawl(TWINS, Collected)
     assert 0 <= Collected.left_out <= before

@@ -46,7 +46,7 @@ def test_no_page_makes_it_raise() -> None:
     assert own_text("<p>a<!-- b -->c<script>d</script>e") == "ace"
 
 
-def test_what_begins_a_line_on_the_screen_begins_one_in_the_text() -> None:
+def test_lines_begin_as_on_the_screen() -> None:
     for tag in ("summary", "legend", "details", "div", "dd"):
         assert (
             own_text(f"<div>A lamp.<{tag}>Of brass.</{tag}>For boats.</div>")

@@ -18,7 +18,7 @@ def failing(counted: Pairs, links: int = FAILED) -> list[str | None]:
     return [counted.follow(f"{KEPT}#top", leads_to_page=False) for _ in range(links)]
 
 
-def test_links_of_a_copy_are_followed_where_those_of_the_kept_page_fail() -> None:
+def test_links_of_a_copy_are_followed_if_others_fail() -> None:
     counted = Pairs(Counts())
     assert not counted.drop(COPY, KEPT, "id")
     assert failing(counted) == [None] * (FAILED - 1) + ["id"]  # what was dropped is to be fetched again, once
@@ -102,7 +102,7 @@ class Traveller(Walker):
 
 @pytest.mark.parametrize("follow", ["never", "yield"])
 @pytest.mark.parametrize("behind", ["nothing", "little"])
-def test_a_host_that_shows_the_front_page_of_another_does_not_empty_it(
+def test_a_front_page_on_another_host_empties_nothing(
     crawl: Run, site: Site, behind: str, follow: str
 ) -> None:
     """Whichever host was met first, and asked for what its front page links to: nothing is there."""

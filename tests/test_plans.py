@@ -132,7 +132,7 @@ def missed(found: Plan, flipped: npt.NDArray[np.uint64]) -> list[int]:
 
 
 @each(SMALL + EXHAUSTIVE)
-def test_some_table_keeps_the_prefix_whichever_bits_are_flipped(found: Plan) -> None:
+def test_some_table_keeps_the_prefix(found: Plan) -> None:
     assert missed(found, patterns(found.bits, found.max_distance)) == []
 
 
@@ -144,7 +144,7 @@ def samples(number: int) -> npt.NDArray[np.uint64]:
 
 
 @each(EVERY)
-def test_some_table_keeps_the_prefix_for_2_500_samples_of_each_distance(found: Plan) -> None:
+def test_some_table_keeps_the_prefix_of_samples(found: Plan) -> None:
     flipped = [samples(number) for number in range(found.max_distance + 1)]
     assert missed(found, np.concatenate(flipped)) == []
 
@@ -199,13 +199,13 @@ def test_the_papers_designs_for_three_bits_of_64(
 
 
 @each(EVERY)
-def test_every_plan_has_its_tables_a_long_prefix_and_not_too_many(found: Plan) -> None:
+def test_every_plan_is_within_bounds(found: Plan) -> None:
     assert found.size == len(found.tables) <= MAX_TABLES
     assert all(MIN_PREFIX <= table.prefix <= 64 for table in found.tables)
 
 
 @pytest.mark.parametrize("k", range(MAX_DISTANCE + 1))
-def test_plans_are_offered_from_few_tables_to_many_with_a_prefix_that_grows(k: int) -> None:
+def test_plans_are_in_order(k: int) -> None:
     sizes = [found.size for found in possible_plans(k)]
     assert sizes == sorted(set(sizes))
     assert sizes[0] == k + 1 or k > 4  # above, so few tables have prefixes under 11 bits
@@ -218,7 +218,7 @@ PAGES = [1, 1000, 10**6, 10**8, 2**34]
 
 @pytest.mark.parametrize("pages", PAGES)
 @pytest.mark.parametrize("k", range(MAX_DISTANCE + 1))
-def test_the_plan_has_the_fewest_tables_that_keep_candidates_within_bounds(k: int, pages: int) -> None:
+def test_the_plan_has_the_fewest_tables(k: int, pages: int) -> None:
     within = [found for found in possible_plans(k) if found.candidates(pages) <= MAX_CANDIDATES]
     if within:
         assert plan(k, pages) == min(within, key=lambda found: found.size)
@@ -227,7 +227,7 @@ def test_the_plan_has_the_fewest_tables_that_keep_candidates_within_bounds(k: in
 
 
 @pytest.mark.parametrize("k", range(MAX_DISTANCE + 1))
-def test_where_no_plan_keeps_candidates_within_bounds_the_one_with_fewest_is_chosen(k: int) -> None:
+def test_else_the_plan_has_the_fewest_candidates(k: int) -> None:
     least = min(found.candidates(10**30) for found in possible_plans(k))
     assert plan(k, 10**30).candidates(10**30) == least > MAX_CANDIDATES
 
@@ -244,9 +244,7 @@ def test_where_no_plan_keeps_candidates_within_bounds_the_one_with_fewest_is_cho
         (4, -1, ["max_distance is -1; allowed: a whole number from 0 to 7"]),
     ],
 )
-def test_a_number_of_tables_that_is_not_possible_is_refused_with_those_that_are(
-    tables: Any, k: int, says: list[str]
-) -> None:
+def test_wrong_numbers_of_tables_are_refused(tables: Any, k: int, says: list[str]) -> None:
     with pytest.raises(SettingsError) as refusal:
         plan_for(tables, k)
     text = str(refusal.value)
@@ -258,7 +256,7 @@ def test_a_number_of_tables_that_is_not_possible_is_refused_with_those_that_are(
 
 
 @pytest.mark.parametrize("k", range(MAX_DISTANCE + 1))
-def test_in_memory_four_tables_are_enough_for_any_number_of_pages(k: int) -> None:
+def test_in_memory_four_tables_are_enough(k: int) -> None:
     planned = {Detector(max_distance=k).plan(pages, in_memory=True) for pages in PAGES}
     assert planned == {block_plan(k)}
     assert block_plan(k).size == min(k + 1, 4)

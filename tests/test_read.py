@@ -42,12 +42,12 @@ def test_a_page_without_tokens_is_empty(text: str) -> None:
     assert read(text) == Page([], 0, "empty", markup=text)
 
 
-def test_a_page_that_is_nested_too_deeply_has_the_tokens_above_and_is_truncated() -> None:
+def test_a_deep_page_is_truncated() -> None:
     text = "<p>top" + "<div>" * 5_000 + "deep"
     assert read(text) == Page(["top"], 0, "truncated", markup=text)
 
 
-def test_links_are_resolved_against_the_page_and_left_out_on_request() -> None:
+def test_links_are_resolved_or_left_out() -> None:
     text = "<a href='b.html'>b</a>"
     assert read(text, "http://example.org/a/").tokens == ["/b.html", "b"]
     assert read(text, "http://example.org/a/", keep_urls=False) == Page(["b"], 1, markup=text)
@@ -79,7 +79,7 @@ print(len(found.tokens), found.reason)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is only limited there")
-def test_a_page_for_which_the_parser_lacks_memory_is_never_judged_by_its_beginning() -> None:
+def test_a_parser_without_memory_gives_no_page() -> None:
     command = [sys.executable, "-c", STARVED]
     found = [
         subprocess.run([*command, str(megabytes)], capture_output=True, text=True, check=False).stdout.split()
@@ -100,36 +100,19 @@ def test_a_page_that_ends_within_a_tag_is_truncated(end: str) -> None:
 @pytest.mark.parametrize(
     "end",
     [
-        *(
-            "",
-            "</html>",
-            "</body></html> <!-- x --> <!-- y -->",
-            "<!-- never",
-            "<!-- never --",
-            "<script>var x",
-        ),
-        *(
-            "<script>\x01",
-            "<style>",
-            "<textarea>",
-            "<xmp>",
-            "<svg><![CDATA[ x",
-            "<table>",
-            "<",
-            " &am",
-            "\x00",
-            " \n",
-        ),
+        "", "</html>", "</body></html> <!-- x --> <!-- y -->", "<!-- never", "<!-- never --",
+        "<script>var x", "<script>\x01", "<style>", "<textarea>", "<xmp>", "<svg><![CDATA[ x", "<table>",
+        "<", " &am", "\x00", " \n",
     ],
-)
-def test_a_page_that_ends_anywhere_else_is_whole_and_its_tree_is_as_it_was(end: str) -> None:
+)  # fmt: skip
+def test_a_page_that_ends_elsewhere_is_whole(end: str) -> None:
     text = "<p>" + "Some words " * 20 + end
     page = read(text)
     assert (page.tokens[:2], page.reason) == (["some", "words"], None)
     assert etree.tostring(parse(text).getroottree()) == etree.tostring(_parse(text).getroottree())
 
 
-def test_of_a_long_page_the_second_opinion_on_its_beginning_is_not_the_page() -> None:
+def test_a_second_opinion_on_a_part_is_truncated() -> None:
     assert read("<!-- never closed " + "words " * 200).reason is None
     assert read("<!-- never closed " + "words " * 2_000).reason == "truncated"
 
@@ -141,7 +124,7 @@ def fail(_: str) -> etree._Element:
     raise RuntimeError("no tree")
 
 
-def test_a_page_that_cannot_be_read_is_not_judged_and_that_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreadable_page_is_told(caplog: pytest.LogCaptureFixture) -> None:
     assert read("<p>words", "http://e.org/\ud83d", tree=fail) == Page([], 0, "internal_error")
     assert "The page 'http://e.org/\\ud83d' can't be read" in caplog.text
     assert "no tree" in caplog.text
@@ -187,13 +170,6 @@ def test_a_text_that_is_none_is_refused(reason: str) -> None:
     assert read_text(REFUSED[reason]) == Page([], 0, reason)
 
 
-def test_an_empty_text_is_empty_and_a_huge_one_is_large_or_truncated() -> None:
-    assert [read_text(text).reason for text in ("", " \n", "...", "a" * 4_000_001)] == ["empty"] * 3 + [
-        "large"
-    ]
-    assert tokens_as_page(["word"] * (MAX_TOKENS + 1)).reason == "truncated"
-
-
 @pytest.mark.parametrize(
     "text", ['{"a": ["one", 2, {"token": "9f86d081"}], "url": "http://x.org/"}', '\ufeff ["one", 2]']
 )
@@ -213,3 +189,10 @@ def test_a_text_has_an_address_and_a_place() -> None:
 def test_another_body_is_its_digest() -> None:
     assert read_body(b"%PDF").body == read_body(b"%PDF").body != read_body(b"%PDG").body
     assert read_body(b"").reason == "empty"
+
+
+def test_empty_and_huge_texts() -> None:
+    assert [read_text(text).reason for text in ("", " \n", "...", "a" * 4_000_001)] == ["empty"] * 3 + [
+        "large"
+    ]
+    assert tokens_as_page(["word"] * (MAX_TOKENS + 1)).reason == "truncated"

@@ -61,30 +61,10 @@ def test_each_slot_holds_the_smallest_of_its_hashes(
     assert int.from_bytes(found[-8:], "little") == len(set(shingles))
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("slots", SLOTS)
-def test_a_sketch_has_slots_times_bits_and_its_number_of_shingles(slots: int, bits: int) -> None:
-    for size in (0, 1, 5000):
-        assert len(sketch(array(range(size)), slots, bits)) == slots * bits // 8 + 8
-
-
-@steady
-@given(SETS, st.randoms(use_true_random=False))
-def test_neither_order_nor_repeats_matter(shingles: list[int], rng: random.Random) -> None:
-    other = rng.sample(shingles, len(shingles)) + shingles[:5]
-    assert sketch(array(other), 512, 2) == sketch(array(shingles), 512, 2)
-
-
 def test_a_key_chooses_other_shingles() -> None:
     shingles = hash_tokens([str(number) for number in range(5000)])
     a, b = (sketch(shingles, 512, 8, key) for key in (1, 2))
     assert compare(a, b, 8) < 0.05
-
-
-def test_the_shingles_are_left_as_they_are() -> None:
-    shingles = array([3, 1, 2])
-    sketch(shingles, 64, 2)
-    assert shingles.tolist() == [3, 1, 2]
 
 
 GOLDEN = {
@@ -127,13 +107,6 @@ def test_slots_are_counted_as_one_by_one(slots: int, bits: int) -> None:
 
 
 @steady
-@given(SETS, st.sampled_from(SLOTS), st.sampled_from(WIDTHS))
-def test_the_same_set_resembles_itself_exactly(shingles: list[int], slots: int, bits: int) -> None:
-    found = sketch(array(shingles), slots, bits)
-    assert compare(found, found, bits) == 1.0
-
-
-@steady
 @given(SETS, SETS, st.sampled_from(SLOTS), st.sampled_from(WIDTHS))
 def test_the_estimate_is_symmetric_and_within_0_and_1(
     a: list[int], b: list[int], slots: int, bits: int
@@ -150,18 +123,6 @@ def test_an_empty_set_resembles_only_an_empty_set(size: int, bits: int) -> None:
     empty, other = sketch(array([]), 512, bits), sketch(array(range(size)), 512, bits)
     assert compare(empty, other, bits) == compare(other, empty, bits) == 0
     assert compare(empty, empty, bits) == 1
-
-
-def test_many_are_compared_as_one_by_one() -> None:
-    sketches = [sketch(array(range(start, start + 300)), 512, 2) for start in range(0, 400, 20)]
-    one_by_one = [compare(other, sketches[3]) for other in sketches]
-    assert Sketcher(512, 2).resemblances(words(*sketches), sketches[3]).tolist() == one_by_one
-
-
-@pytest.mark.parametrize("bits", WIDTHS)
-def test_equal_slots_by_chance_alone_estimate_nothing(bits: int) -> None:
-    values = 2**bits - 1
-    assert Sketcher(512, bits).estimate(100 * values, 100 * values, 100) == 0
 
 
 SIZES = [5, 20, 60, 300, 2000, 20_000]
@@ -184,14 +145,10 @@ def errors(size: int, tenths: int, slots: int = 512, bits: int = 2) -> list[floa
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_estimate_is_unbiased_and_close_for_sets_of_size(size: int) -> None:
-    print(
-        f"\n{size} shingles a page, 512 slots of 2 bits, {TRIALS[size]} pairs\n  R   mean error  mean |error|"
-    )
+def test_the_estimate_is_unbiased_and_close(size: int) -> None:
     for tenths in range(11):
         found = errors(size, tenths)
         mean, spread = statistics.fmean(found), statistics.pstdev(found)
         absolute = statistics.fmean(map(abs, found))
-        print(f"{tenths / 10:4}  {mean:+10.4f}  {absolute:12.4f}")
         assert abs(mean) <= 4 * spread / len(found) ** 0.5 + 1e-12
         assert absolute <= 0.03 or tenths < 5

@@ -1,7 +1,7 @@
 """Rows of data, judged one after another: of equal ones that are too short to be judged, one is kept, too."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack, cast
 
 from dedup.batch.pages import Pages, Settings, open
 from dedup.batch.turns import Keep, turns
@@ -78,7 +78,7 @@ def unique(
                 f"{name} is {function!r}; it has to be a function of an item, such as operator.itemgetter({function!r})"
             )
     if html is None and tokens is None and text is None:
-        text = _itself
+        text = cast(Callable[[T], str], lambda item: item)
     pages = open(**settings)
 
     def made(item: T) -> Fingerprint:
@@ -103,7 +103,3 @@ def unique(
             yield from (item for n, item in enumerate(every) if n in chosen)
 
     return kept()
-
-
-def _itself(item: Any) -> Any:
-    return item

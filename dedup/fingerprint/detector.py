@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -31,10 +30,10 @@ from dedup.fingerprint.simhash import distance
 from dedup.fingerprint.sketch import Sketcher
 from dedup.latest import Latest
 from dedup.page.charset import decode
-from dedup.page.comments import without_comments
 from dedup.page.html import Page, parse
 from dedup.page.ignore import Ignore
 from dedup.page.read import read, read_text, tokens_as_page
+from dedup.page.tokenizer import without_comments
 from dedup.page.tokens import join
 from dedup.settings import DetectorSettings
 
@@ -80,8 +79,7 @@ class Detector(DetectorSettings):
     def finder(self) -> Method:
         """The method that ``method`` names, by which candidates are found."""
         make, settings = METHODS[self.method]
-        found: Method = resolve_name(make)(*(getattr(self, name) for name in settings))
-        return found
+        return make(*(getattr(self, name) for name in settings))
 
     @cached_property
     def ignored(self) -> Ignore:

@@ -43,20 +43,14 @@ class Maker(NamedTuple):
 
     def make(self, tokens: Sequence[str], data: Sequence[str], chrome: Ranges) -> Numbers:
         """Returns the numbers of tokens, some of them in marked chrome, and of data.  O(n log n)."""
-        if fast and type(self.features) is Features:
-            octets, more = join(tokens), join(data)
-            if _can_split(octets, tokens) and _can_split(more, data):
-                return self.make_fast(octets, len(tokens), more, len(data), chrome)
-        return self.make_in_numpy(tokens, data, chrome)
-
-    def make_fast(self, octets: bytes, count: int, data: bytes, more: int, chrome: Ranges) -> Numbers:
-        """Returns the same, compiled, for the features of a crawl, of tokens that are joined by NULs.  O(n)."""
-        assert fast
+        octets, more = join(tokens), join(data)
+        is_usual = type(self.features) is Features and _can_split(octets, tokens) and _can_split(more, data)
+        if not fast or not is_usual:
+            return self.make_in_numpy(tokens, data, chrome)
         kind = self.sketcher
-        sketched = kind.key, kind.slots, kind.bits, self.least_words
         words, left, simhash, sketch, main = fast.numbers(
-            *(octets, count, data, more, chrome, self.keep_urls, self.size),
-            *(*sketched, self.seed, xxhash.xxh3_64_intdigest),
+            *(octets, len(tokens), more, len(data), chrome, self.keep_urls, self.size),
+            *(kind.key, kind.slots, kind.bits, self.least_words, self.seed, xxhash.xxh3_64_intdigest),
         )
         return Numbers(words, left, simhash if words else None, sketch, np.frombuffer(main, np.uint64))
 

@@ -5,9 +5,7 @@ things quickly"; a shingle is a run of w consecutive tokens.  Hashes are xxh3 of
 are the same on every machine, in every process and for ever.  A secret ``seed`` makes them unforgeable.
 """
 
-import sys
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +15,6 @@ Hashes = npt.NDArray[np.uint64]
 
 #: The multiplier of the polynomial over a shingle's tokens (2^64 / golden ratio; odd, so invertible).
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-
-#: Tokens whose hashes are remembered (about 200 bytes each), and octets of the longest of them.
-REMEMBERED, LONGEST = 1 << 16, 48
 
 
 def hash_tokens(tokens: Sequence[str], seed: int = 0) -> Hashes:
@@ -39,27 +34,7 @@ def hash_tokens(tokens: Sequence[str], seed: int = 0) -> Hashes:
 
 def hash_octets(tokens: Sequence[bytes], seed: int) -> Hashes:
     """Returns the same of tokens in UTF-8."""
-    return np.frombuffer(b"".join(map(_memory_of(seed).__getitem__, tokens)), np.uint64)
-
-
-class _Memory(dict[bytes, bytes]):
-    """The hashes of tokens that were met, each in eight bytes, so that words that come again are looked up."""
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-
-    def __missing__(self, token: bytes) -> bytes:
-        hashed = xxhash.xxh3_64_intdigest(token, self._seed).to_bytes(8, sys.byteorder)
-        if len(token) <= LONGEST:
-            if len(self) >= REMEMBERED:
-                self.clear()
-            self[token] = hashed
-        return hashed
-
-
-@lru_cache(maxsize=4)
-def _memory_of(seed: int) -> dict[bytes, bytes]:
-    return _Memory(seed)
+    return np.array([xxhash.xxh3_64_intdigest(token, seed) for token in tokens], np.uint64)
 
 
 def mix(hashes: Hashes) -> Hashes:

@@ -37,20 +37,17 @@ no page makes it raise.
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cache, partial
 from secrets import token_hex
 from typing import NamedTuple
 
 from lxml import etree
 
-from dedup.page.blocks import find_breaks
 from dedup.page.data import read_data
 from dedup.page.heading import address_words, place, shared
 from dedup.page.ids import MAX_URL
 from dedup.page.limits import MAX_TOKENS
 from dedup.page.mirrors import named_alike
 from dedup.page.shell import is_shell
-from dedup.page.tokens import no_breaks
 from dedup.page.urls import folder, join, source_tokens, usable_base
 from dedup.page.walk import Contents, walk
 from dedup.page.words import without_letters
@@ -162,8 +159,6 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
     (['storm', '2', '0', 'home', 'bolts', 'a', 'bolt'], ((3, 4),), ('storm', '2', '0', 'bolts'))
     """
     found = walk(root, usable_base(url), keep_urls)
-    if found.tokens.find_breaks is no_breaks:  # the walk in Python takes twice the time if it notes them
-        found.tokens.find_breaks = cache(partial(find_breaks, root, usable_base(url), keep_urls))
     page = _page(found, url, _is_truncated(root))
     if not found.data or page.reason == "truncated":
         return page

@@ -11,8 +11,6 @@ _SESSION = re.compile(
     r"cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=[^&;?#]*&?",
     re.IGNORECASE,
 )
-#: Finds one of those in a part of a URL.
-has_session = _SESSION.search
 #: Parameters that may name a story: they go if their values look like ids, short ones included.
 _MAYBE_SESSION = re.compile(
     _BEFORE + r"(?:sessionid|session_id|sessid|sid|cfid)=(?:(?=[a-z]*\d)(?=\d*[a-z])[0-9a-z]{8,}|\d{10,}|"

@@ -1,11 +1,8 @@
 """The tokens of a page, kept as octets until somebody asks for one of them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import filterfalse, pairwise
+from itertools import pairwise
 from typing import overload
-
-from dedup.compiled import fast
 
 Ranges = tuple[tuple[int, int], ...]
 #: Before which token a block begins or ends; how many blocks it is in, itself included; and the signs since the break before.
@@ -75,30 +72,12 @@ def each_of(tokens: Sequence[str]) -> list[bytes]:
     return tokens.each if isinstance(tokens, Tokens) else [token.encode() for token in tokens]
 
 
-def without_each(octets: bytes, some: AbstractSet[str]) -> bytes:
-    """Returns tokens, joined by NULs, without those that are among some.
-
-    >>> without_each(b"page\\x007\\x00of\\x007", {"7"})
-    b'page\\x00of'
-    """
-    gone = {token.encode("utf-8", "surrogatepass") for token in some}
-    if not gone:
-        return octets
-    if fast:
-        left: bytes = fast.without_each(octets, gone)
-        return left
-    return b"\0".join(filterfalse(gone.__contains__, octets.split(b"\0")))
-
-
 def without(tokens: Sequence[str], ranges: Ranges) -> bytes:
     """Returns the same without some ranges of the tokens.
 
     >>> without(["home", "news", "a", "story"], ((0, 2),))
     b'a\\x00story'
     """
-    if fast and isinstance(tokens, Tokens):
-        octets: bytes = fast.without(tokens.octets, ranges)
-        return octets
     each = each_of(tokens)
     left: list[bytes] = []
     for (_, start), (end, _) in pairwise(((0, 0), *ranges, (len(tokens), 0))):

@@ -11,21 +11,14 @@ from urllib.parse import quote, urljoin
 
 from xxhash import xxh3_64_intdigest
 
-from dedup.page.ids import MAX_URL, has_session, strip_ids, strip_named
+from dedup.page.ids import MAX_URL, strip_ids, strip_named
 
 #: An address in more folders than this is a trap.  Links are not resolved against it, since each link would
 #: take time for every folder.
 MAX_FOLDERS = 20
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
-_PART = r"[\w!$%'()*+,~@=:-][\w!$%'()*+,.~@=:-]*"
-#: Host, steps up, path and query of a URL of HTTP, or of a part of one, without characters that are stripped or quoted,
-#: and without empty parts of a path; and the address of a folder likewise.
-_PLAIN = re.compile(
-    rf"(?:https?://([\w.-]+(?::\d+)?)(?=/))?((?:\.\./)*)(/?(?:{_PART}/)*(?:{_PART})?)"
-    r"(\?[\w!$%'()*+,.~@/=:;?&-]*)?(?:#.*)?",
-    re.ASCII | re.DOTALL,
-).fullmatch
+#: The address of a folder of HTTP in which nothing is stripped or quoted, and no part is empty.
 _PLAIN_FOLDER = re.compile(
     r"https?://[\w.:-]+/(?:[\w!$%'()*+,~@=-][\w!$%'()*+,.~@=-]*/)*", re.ASCII
 ).fullmatch
@@ -42,25 +35,21 @@ def digest(text: str) -> int:
     return xxh3_64_intdigest(text.encode("utf-8", "replace"))
 
 
-def url_token(value: str, base: str) -> str | None:
-    """Returns the URL token of an attribute's value on a page at ``base``; None if it is not kept.
-
-    >>> url_token("../b.html;jsessionid=1F?x=1#c", "http://Example.org/a/i.html")
-    '/b.html?x=1'
-    >>> {url_token(value, f"http://example.org/{version}/a/i.html")
-    ...  for version in ("v1", "v2") for value in ("b.html", f"/{version}/a/b.html")}
-    {'/b.html'}
-    >>> url_token("https://other.org/?utm_source=a&q=1", "http://example.org/")
-    '//other.org/?q=1'
-    >>> url_token("#top", "http://example.org/"), url_token("mailto:a@b.c", "http://example.org/")
-    (None, None)
-    """
-    found = url_tokens(value, base, folder(base))
-    return found and found[0]
-
-
 def url_tokens(value: str, base: str, folder: str) -> tuple[str, str] | None:
-    """Returns the same token, and what `strip_ids` leaves of it; ``folder`` is that of the base."""
+    """Returns the URL token of an attribute's value on a page at ``base``, and what `strip_ids` leaves of it; None if it is not kept.
+
+    ``folder`` is that of the base.
+
+    >>> url_tokens("../b.html;jsessionid=1F?x=1#c", "http://Example.org/a/i.html", "http://Example.org/a/")
+    ('/b.html?x=1', '/b.html?x=1')
+    >>> {url_tokens(value, f"http://example.org/{version}/a/i.html", f"http://example.org/{version}/a/")
+    ...  for version in ("v1", "v2") for value in ("b.html", f"/{version}/a/b.html")}
+    {('/b.html', '/b.html')}
+    >>> url_tokens("https://other.org/?utm_source=a&q=1", "http://example.org/", "http://example.org/")
+    ('//other.org/?q=1', '//other.org/?q=1')
+    >>> [url_tokens(value, "http://example.org/", "http://example.org/") for value in ("#top", "mailto:a@b.c")]
+    [None, None]
+    """
     value = value.strip()
     if not value or value[0] == "#" or len(value) > MAX_URL:
         return None
@@ -96,8 +85,10 @@ def plain_folder(folder: str) -> tuple[bytes, bytes]:
     >>> plain_folder("http://Example.org/docs/a/"), plain_folder("http://example.org/a b/")
     ((b'example.org', b'/docs/a/'), (b'', b''))
     """
+    if not _PLAIN_FOLDER(folder):
+        return b"", b""
     own = _own(folder)
-    return (own.host.encode(), "/".join((*own.folders, "")).encode()) if own.is_plain else (b"", b"")
+    return own.host.encode(), "/".join((*own.folders, "")).encode()
 
 
 def strip_user(url: str) -> str:
@@ -123,12 +114,11 @@ def host(url: str) -> str:
 @lru_cache(maxsize=1 << 14)
 def _resolve(value: str, base: str) -> tuple[str, str] | None:
     """Returns the token of a value that is no empty one, and what `strip_ids` leaves of it; None if it is not kept."""
-    if (token := _plain(value, base)) is None:
-        if (found := _resolved(value, base)) is None:
-            return None
-        host, path = found
-        own = _own(base)
-        token = f"//{host}{path}" if host and host != own.host else _unshared(path, own)
+    if (found := _resolved(value, base)) is None:
+        return None
+    host, path = found
+    own = _own(base)
+    token = f"//{host}{path}" if host and host != own.host else _unshared(path, own)
     return token, strip_ids(token)
 
 
@@ -142,29 +132,6 @@ def _unshared(path: str, own: "_Own") -> str:
             break
         shared += len(its) + 1
     return path[shared - 1 :]
-
-
-def _plain(value: str, base: str) -> str | None:
-    """Returns the token of a value that is easily resolved, as most are; None of any other."""
-    own = _own(base)
-    if not own.is_plain or not (parts := _PLAIN(value)):
-        return None
-    host, steps, path, query = parts.groups("")
-    if query and (query[-1] in "?&" or has_session(query)):
-        return None
-    if path[:1] == "/":
-        if steps:
-            return None
-        if host and (host := host.lower()) != own.host:
-            return f"//{host}{path}{query}"
-        return _unshared(path + query, own) if path.startswith(own.first) else path + query
-    if not path or ":" in path:
-        return None
-    if steps:
-        left = max(1, len(own.folders) - len(steps) // 3)
-        if left < len(own.folders) and path.startswith(own.folders[left] + "/"):  # back into the page's own
-            return _unshared("/".join((*own.folders[:left], path + query)), own)
-    return f"/{path}{query}"
 
 
 def _resolved(value: str, base: str) -> tuple[str, str] | None:
@@ -185,16 +152,12 @@ class _Own(NamedTuple):
 
     host: str
     folders: list[str]
-    #: True if it is an address of HTTP in which nothing is stripped or quoted, and ends with a slash.
-    is_plain: bool
-    first: str  #: a path that shares a folder with it begins with this
 
 
 @lru_cache(maxsize=16)
 def _own(base: str) -> _Own:
     host, path = _split(base.partition(":")[2] or base)
-    folders = path.split("/")[:-1]
-    return _Own(host, folders, _PLAIN_FOLDER(base) is not None, "/".join((*folders[:2], "")))
+    return _Own(host, path.split("/")[:-1])
 
 
 def _split(address: str) -> tuple[str, str]:

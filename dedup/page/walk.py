@@ -4,54 +4,25 @@ There are two walks, which find the same: one in Python, and a compiled one, whi
 was built with a C compiler.
 """
 
+import struct
 from enum import Enum
 from functools import lru_cache, partial
-from itertools import pairwise
-from types import SimpleNamespace
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from lxml import etree
 
 from dedup.compiled import fast
-from dedup.page.flat import (
-    ATTRIBUTES,
-    CHROME,
-    CHROME_ROLES,
-    CODE,
-    CONTENT,
-    HEADING,
-    IGNORED,
-    INLINE,
-    MARGINS,
-    TITLE,
-    is_chrome_role,
-    read_flat,
-)
+from dedup.page import flat, urls, words
 from dedup.page.limits import MAX_TOKENS
-from dedup.page.tokens import Ranges, Tokens
-from dedup.page.urls import base_of, folder, plain_folder, source_tokens, url_tokens
-from dedup.page.words import (
-    SIGNS,
-    fold_each,
-    fold_name,
-    fold_text,
-    is_url,
-    remembered,
-    separators,
-    signs_of,
-    without_letters,
-)
+from dedup.page.tokens import Breaks, Ranges, Tokens
 
-#: Inputs whose values nobody sees.
-_UNSEEN = frozenset({"hidden", "checkbox", "radio", "password", "image"})
-
-#: Characters of the longest texts between two marks whose tokens are remembered, and how many of these texts.
-SHORT, REMEMBERED = 64, 1 << 14
-_fold_again = lru_cache(maxsize=REMEMBERED)(fold_text)
-
-
+#: URL tokens whose octets are remembered.
+REMEMBERED = 1 << 14
 #: What links lead to that is no page.
 ADDRESSES = ("mailto:", "tel:")
+#: Elements that neither begin nor end a block.
+NO_BLOCKS = flat.INLINE | flat.CODE | {flat.IGNORED, "base"}
 
 
 class Part(Enum):
@@ -76,128 +47,191 @@ class Contents(NamedTuple):
     signs: bytes  #: of what is shown, all that is no letter or digit of ASCII, and no space; and attributes that are not read
 
 
-def datum_name(tag: str, kind: str, name: str) -> str | None:
-    """Returns the name of a value that nobody sees, of an element, its type and its name; None if it is shown.
-
-    >>> datum_name("input", "Hidden", "id"), datum_name("input", "submit", "go")
-    ('@id', None)
-    """
-    return "@" + name if tag == "input" and kind.strip().lower() in _UNSEEN else None
-
-
-#: What the compiled walk asks Python for.
-_RULES = SimpleNamespace(
-    ATTRIBUTES=ATTRIBUTES,
-    CHROME=CHROME,
-    CHROME_ROLES=CHROME_ROLES,
-    CODE=CODE,
-    CONTENT=CONTENT,
-    HEADING=HEADING,
-    IGNORED=IGNORED,
-    INLINE=INLINE,
-    MARGINS=MARGINS,
-    SIGNS=SIGNS,
-    TITLE=TITLE,
-    base_of=base_of,
-    datum_name=datum_name,
-    fold_each=fold_each,
-    folder=folder,
-    plain_folder=plain_folder,
-    remembered=remembered,
-    separators=separators,
-    source_tokens=source_tokens,
-    url_tokens=url_tokens,
-)
-
-
 def walk(root: etree._Element, url: str, keep_urls: bool) -> Contents:
     """Returns what is in a tree, and does not change it.  O(size of the tree).
 
-    ``url`` is that against which links are resolved.
+    ``url`` is that against which links are resolved.  The tokens find where blocks, such as paragraphs, list items and
+    boxes, begin and end among them: what changes in a page from one answer to the next is mostly all of a block, such as an
+    advert.  Where several do, the outermost counts.  Each has the signs that stand before it, but behind the one before.
+
+    >>> walk(etree.HTML("<div>one story<p>and <b>more</b> of it!</div><p>next"), "", True).tokens.find_breaks()
+    [(0, 1, b''), (2, 4, b''), (6, 3, b'!'), (7, 1, b'')]
     """
     return (walk_fast if fast else walk_in_python)(root, url, keep_urls)
 
 
 def walk_fast(root: etree._Element, url: str, keep_urls: bool) -> Contents:
     assert fast
-    octets, count, *found, edges = fast.walk(root, url, keep_urls, _RULES)
+    octets, count, *found, edges = fast.walk(root, url, keep_urls, flat, urls, words)
     contents = Contents(Tokens(octets, count), *found)
-    contents.tokens.find_breaks = partial(fast.breaks, edges, contents.signs, without_letters)
+    contents.tokens.find_breaks = partial(_breaks, edges, contents.signs)
     return contents
 
 
-def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Contents:
-    met = Walk(url, keep_urls)
-    for mark, value, text in read_flat(root):
-        if mark:
-            MARKS[mark](met, value)
-        met.add_text(text)
-    octets, chrome, heading, left = met.settle()
-    related = [
-        (rel, href)
-        for node in root.iter("link")
-        if (rel := node.get("rel")) is not None and (href := node.get("href")) is not None
+def _breaks(edges: bytes, signs: bytes) -> Breaks:
+    met = list(struct.iter_unpack("=3q", edges))
+    before = [0, *(end for _, _, end in met)]
+    return [
+        (at, depth, words.without_letters(signs[start:end]))
+        for (at, depth, end), start in zip(met, before, strict=False)
     ]
-    return Contents(
-        Tokens(octets[:-1], octets.count(0)),
-        chrome,
-        heading,
-        left,
-        len(met.links),
-        met.data,
-        related,
-        met.base,
-        b"".join((*met.signs, met.signs_of_texts())),
-    )
 
 
-class Walk:
+def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Contents:
+    met = _Walk(url, keep_urls)
+    met.visit(root)
+    octets, chrome, heading, left = met.settle()
+    tokens = Tokens(octets[:-1], octets.count(0), met.find_breaks)
+    found = len(met.links), met.data, met.related, met.base, b"".join(met.signs)
+    return Contents(tokens, chrome, heading, left, *found)
+
+
+class _Walk:
     """What was met of a page, and where in it the walk is."""
 
     def __init__(self, url: str, keep_urls: bool) -> None:
         self.base = self._url = url
-        self._folder = folder(url)
+        self._folder = urls.folder(url)
         self._keep_urls = keep_urls
-        self.pieces: list[bytes] = []  # tokens, each with a NUL behind it
+        self._pieces: list[bytes] = []  # tokens, each with a NUL behind it
         self._unfolded = 0  # tokens of texts that are not ASCII
         self.links: set[str] = set()
         self.data: list[tuple[str, str]] = []
+        self.related: list[tuple[str, str]] = []
         self.signs: list[bytes] = []
-        self._texts: list[str] = []  # whose signs are yet to be found
         self._titles: list[str] = []  # of links, and their programs
         self._bare: dict[str, dict[str, list[int]]] = {}  # URL tokens by what is left of them without ids
-        self._named = self._content = self._chrome = False  # whether such an element is open
-        self._unnamed = {TITLE, HEADING}
-        self._open: list[tuple[bool, bool, bool]] = []  # what was open before each element that is
+        # The outermost open element of each of these kinds.
+        self._named: etree._Element | None = None
+        self._content: etree._Element | None = None
+        self._chrome: etree._Element | None = None
+        self._dropping: etree._Element | None = None
+        self._unnamed = {flat.TITLE, flat.HEADING}
         self._parts: list[tuple[Part, int]] = [(Part.TEXT, 0)]  # which begin before which piece
+        self._blocks: list[etree._Element] = []  # that are open
+        self._breaks: list[tuple[int, int, int]] = []  # before which piece, how deep, before which signs
 
-    def add_text(self, text: str) -> None:
+    def visit(self, root: etree._Element) -> None:
+        for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
+            if event == "start":
+                self._begin(node, str(node.tag))
+                text = node.text
+            else:
+                if event == "end":
+                    self._end(node)
+                text = node.tail if node is not root else None
+            if text and self._dropping is None:
+                self._add_text(text)
+
+    def _begin(self, node: etree._Element, tag: str) -> None:
+        if tag == "link" and node.get("rel") is not None and node.get("href") is not None:
+            self.related.append((node.get("rel", ""), node.get("href", "")))
+        if self._dropping is not None:
+            return
+        if tag in flat.CODE or tag == flat.IGNORED:
+            self._dropping = node
+            if tag in flat.CODE:
+                kind = tag if tag == "style" else node.get("type", "").replace("\n", " ")
+                self.data.append((kind, node.text or ""))
+            return
+        has_chrome_role = flat.is_chrome_role(node.get("role", ""))
+        if tag not in NO_BLOCKS or has_chrome_role:
+            self._blocks.append(node)
+            self._note_break()
+        self._open_part(node, tag, has_chrome_role)
+        if tag == "base":
+            if self.base == self._url and (value := node.get("href")):
+                self.base = urls.base_of(self._url, value)
+                self._folder = urls.folder(self.base)
+        else:
+            for name, value in node.items():
+                self._add_attribute(node, tag, name, value)
+
+    def _open_part(self, node: etree._Element, tag: str, has_chrome_role: bool) -> None:
+        if self._content is None and tag in flat.CONTENT:
+            self._content = node
+        elif self._named is None and tag in self._unnamed:
+            self._unnamed.discard(tag)
+            self._named = node
+            self._note_part()
+        elif self._chrome is None:
+            is_margin = tag in flat.MARGINS and self._content is None
+            if is_margin or tag in flat.CHROME or has_chrome_role:
+                self._chrome = node
+                self._note_part()
+
+    def _end(self, node: etree._Element) -> None:
+        if node is self._dropping:
+            self._dropping = None
+            return
+        if self._blocks and node is self._blocks[-1]:
+            self._note_break()
+            self._blocks.pop()
+        if node is self._content:
+            self._content = None
+        elif node is self._named:
+            self._named = None
+            self._note_part()
+        elif node is self._chrome:
+            self._chrome = None
+            self._note_part()
+
+    def _note_break(self) -> None:
+        self._breaks.append((len(self._pieces), len(self._blocks), len(self.signs)))
+
+    def _note_part(self) -> None:
+        part = Part.TEXT if self._chrome is None else Part.CHROME
+        self._parts.append((part if self._named is None else Part.NAME, len(self._pieces)))
+
+    def _add_attribute(self, node: etree._Element, tag: str, name: str, value: str) -> None:
+        mark = flat.ATTRIBUTES.get(name, "d" if name.startswith("data-") else "")
+        is_link = tag in ("a", "area")
+        if mark == "w" or (mark == "l" and not is_link and tag != "link"):
+            self._add_text(value)
+        elif mark == "h" and is_link:
+            self._add_href(value)
+        elif mark == "i" or (mark == "h" and tag != "link") or (mark == "o" and tag == "object"):
+            self._add_source(value)
+        elif mark == "t":
+            if first := value.split(None, 1)[:1]:
+                self._add_source(first[0].rstrip(","))
+        elif mark == "v" and tag in ("input", "button"):
+            kind, its = (node.get(each, "").replace("\n", " ") for each in ("type", "name"))
+            if (key := flat.datum_name(tag, kind, its)) is None:
+                self._add_text(value)
+            else:
+                self.data.append((key, value))
+        elif mark in ("v", "e"):
+            self._add_sign(value)
+        elif mark == "d" or (mark == "c" and (tag != "meta" or _is_told(node))):
+            self.data.append(("@" + name, value))
+        elif mark == "y" and "url(" in value:
+            self.data.append(("@style", value))
+        elif mark in ("u", "y") or (mark == "l" and is_link):
+            self._titles.append(value + "\0")
+
+    def _add_text(self, text: str) -> None:
         if self._unfolded > MAX_TOKENS:  # of ASCII, a page is too short to have many more
             return
-        self._texts.append(text)
-        fold = fold_name if self._named else _fold_again if len(text) <= SHORT else fold_text
-        piece = fold(text)
+        piece = words.fold_text(text) if self._named is None else words.fold_name(text)
         if not text.isascii():
             self._unfolded += piece.count(0)
-        self.pieces.append(piece)
+        self._pieces.append(piece)
+        self.signs.append(words.signs_of(text))
 
-    def add_href(self, value: str) -> None:
+    def _add_href(self, value: str) -> None:
         if value.startswith("javascript:"):
-            self.add_title(value)
+            self._titles.append(value + "\0")
         elif value.startswith(ADDRESSES):
-            self.add_sign(value)
-        elif token := self._add_url(url_tokens(value, self.base, self._folder)):
+            self._add_sign(value)
+        elif token := self._add_url(urls.url_tokens(value, self.base, self._folder)):
             self.links.add(token)
 
-    def add_source(self, value: str) -> None:
+    def _add_source(self, value: str) -> None:
         if value.startswith("data:"):
             self.data.append(("@data:", value))
         else:
-            self._add_url(source_tokens(value, self.base, self._folder))
-
-    def add_sources(self, value: str) -> None:
-        if first := value.split(None, 1)[:1]:
-            self.add_source(first[0].rstrip(","))
+            self._add_url(urls.source_tokens(value, self.base, self._folder))
 
     def _add_url(self, found: tuple[str, str] | None) -> str | None:
         if found is None:
@@ -205,79 +239,40 @@ class Walk:
         token, stripped = found
         if self._keep_urls:
             if stripped != token:
-                self._bare.setdefault(stripped, {}).setdefault(token, []).append(len(self.pieces))
-            self.pieces.append(_url_octets(token))
+                self._bare.setdefault(stripped, {}).setdefault(token, []).append(len(self._pieces))
+            self._pieces.append(_url_octets(token))
         return token
 
-    def set_base(self, value: str) -> None:
-        if self.base == self._url and value:
-            self.base = base_of(self._url, value)
-            self._folder = folder(self.base)
+    def _add_sign(self, value: str) -> None:
+        self.signs.append(value.encode("utf-8", "replace") + b"\0")
 
-    def add_code(self, value: str) -> None:
-        tag, kind, text = value.split("\n", 2)
-        self.data.append((kind if tag == "script" else tag, text))
-
-    def add_datum(self, value: str) -> None:
-        name, _, text = value.partition("\n")
-        self.data.append(("@" + name, text))
-
-    def add_title(self, value: str) -> None:
-        self._titles.append(value + "\0")
-
-    def add_sign(self, value: str) -> None:
-        self.signs += self.signs_of_texts(), value.encode("utf-8", "replace") + b"\0"
-
-    def signs_of_texts(self) -> bytes:
-        """Returns the signs of the texts since the last attribute that is not read."""
-        texts, self._texts = self._texts, []
-        return signs_of("".join(texts))
-
-    def add_value(self, value: str) -> None:
-        tag, kind, name, text = value.split("\n", 3)
-        if (key := datum_name(tag, kind, name)) is not None:
-            self.data.append((key, text))
-        else:
-            self.add_text(text)
-
-    def begin(self, value: str) -> None:
-        """An element that is more than text or a link begins: its tag, and its role."""
-        tag, _, role = value.partition(" ")
-        self._open.append((self._named, self._content, self._chrome))
-        if not self._content and tag in CONTENT:
-            self._content = True
-        elif not self._named and tag in self._unnamed:
-            self._unnamed.discard(tag)
-            self._named = True
-        elif not self._chrome:
-            is_margin = tag in MARGINS and not self._content
-            self._chrome = is_margin or tag in CHROME or is_chrome_role(role)
-        self._note_part()
-
-    def end(self, _: str) -> None:
-        self._named, self._content, self._chrome = self._open.pop()
-        self._note_part()
-
-    def _note_part(self) -> None:
-        part = Part.NAME if self._named else Part.CHROME if self._chrome else Part.TEXT
-        self._parts.append((part, len(self.pieces)))
+    def find_breaks(self) -> Breaks:
+        before = [0, *accumulate(piece.count(0) for piece in self._pieces)]
+        breaks: dict[int, tuple[int, bytes]] = {}
+        start = 0
+        for piece, depth, end in self._breaks:
+            signs = words.without_letters(b"".join(self.signs[start:end]))
+            outer, met = breaks.get(before[piece], (depth, b""))
+            breaks[before[piece]] = min(depth, outer), met + signs
+            start = end
+        return [(at, depth, signs) for at, (depth, signs) in breaks.items()]
 
     def settle(self) -> tuple[bytes, Ranges, tuple[str, ...], int]:
-        """Returns the tokens, each with a NUL behind it, and returns the runs of chrome and the words of the heading; and how many words are
-        outside chrome."""
+        """Returns the tokens, each with a NUL behind it; the runs of chrome and the words of the heading; and how many words
+        are outside chrome."""
         if self._titles:
             self.data.append(("@links", "".join(self._titles)))
         # Where ids are not needed to tell URLs apart, they are left out.
         for stripped, tokens in self._bare.items():
             if len(tokens) == 1:
                 for place in next(iter(tokens.values())):
-                    self.pieces[place] = _url_octets(stripped)
+                    self._pieces[place] = _url_octets(stripped)
         runs: list[bytes] = []
         chrome: list[tuple[int, int]] = []
         heading: list[str] = []
         count = left = 0
-        for (part, start), (_, end) in pairwise((*self._parts, (Part.TEXT, len(self.pieces)))):
-            if not (run := b"".join(self.pieces[start:end])):
+        for (part, start), (_, end) in pairwise((*self._parts, (Part.TEXT, len(self._pieces)))):
+            if not (run := b"".join(self._pieces[start:end])):
                 continue
             before, count = count, count + run.count(0)
             if part is not Part.CHROME:
@@ -287,28 +282,17 @@ class Walk:
             else:
                 chrome.append((before, count))
             if part is Part.NAME:
-                heading += [token for token in run[:-1].decode().split("\0") if not is_url(token)]
+                heading += [token for token in run[:-1].decode().split("\0") if not words.is_url(token)]
             runs.append(run)
         return b"".join(runs), tuple(chrome), tuple(heading), left
+
+
+def _is_told(meta: etree._Element) -> bool:
+    """Whether the content of an element META counts: that of a description, or of none that has a name."""
+    name = meta.get("name")
+    return meta.get("http-equiv") is None if name is None else name.lower() == "description"
 
 
 @lru_cache(maxsize=REMEMBERED)
 def _url_octets(token: str) -> bytes:
     return token.lower().encode() + b"\0"
-
-
-#: What a mark of each kind means to the walk.
-MARKS = {
-    "h": Walk.add_href,
-    "i": Walk.add_source,
-    "t": Walk.add_sources,
-    "w": Walk.add_text,
-    "d": Walk.add_datum,
-    "l": Walk.add_title,
-    "e": Walk.add_sign,
-    "v": Walk.add_value,
-    "b": Walk.set_base,
-    "p": Walk.begin,
-    "/": Walk.end,
-    "s": Walk.add_code,
-}

@@ -8,7 +8,7 @@ from types import ModuleType
 logger = logging.getLogger(__name__)
 
 #: The version of the compiled module that does the same as this package.
-VERSION = 21
+VERSION = 20
 
 
 def _load() -> ModuleType | None:

@@ -14,9 +14,9 @@ from cpython.dict cimport PyDict_GetItem
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort, realloc
-from libc.string cimport memchr, memcpy, memset, strlen, strncmp, strstr
+from libc.string cimport memchr, memcmp, memcpy, memset, strcmp, strlen, strncmp, strstr
 from lxml.includes cimport etreepublic as cetree
 from lxml.includes.etreepublic cimport _Element, import_lxml__etree
 from lxml.includes.tree cimport const_xmlChar, xmlAttr, xmlNode
@@ -28,6 +28,7 @@ cdef extern from "Python.h":
 
     int Py_UNICODE_ISALNUM(uint32_t code)
     int Py_UNICODE_ISSPACE(uint32_t code)
+    bint PyUnicode_IS_ASCII(object text)
     int PyUnicode_KIND(object text)
     const void* PyUnicode_DATA(object text)
     uint32_t PyUnicode_READ(int kind, const void* data, Py_ssize_t at)
@@ -39,7 +40,7 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 21
+VERSION = 20
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
@@ -89,17 +90,17 @@ cdef dict MARKS = {}
 cdef uint8_t IS_SIGN[256]  #: whether an octet is a sign that counts in names
 
 
-cdef int learn_names(object flat, object words) except -1:
-    """From here on, the elements, attributes and signs count that the modules in Python name."""
+cdef int learn_names(object rules) except -1:
+    """From here on, these elements, attributes and signs count."""
     for kind, names in (
-        (CODE, flat.CODE), (IGNORED, [flat.IGNORED]), (NAME, [flat.TITLE, flat.HEADING]),
-        (CONTENT, flat.CONTENT), (MARGIN, flat.MARGINS), (CHROME, flat.CHROME),
+        (CODE, rules.CODE), (IGNORED, [rules.IGNORED]), (NAME, [rules.TITLE, rules.HEADING]),
+        (CONTENT, rules.CONTENT), (MARGIN, rules.MARGINS), (CHROME, rules.CHROME),
     ):
         KINDS.update(dict.fromkeys(names, kind))
-    NO_BLOCKS.update(flat.INLINE, flat.CODE, [flat.IGNORED])
-    for each in words.SIGNS:
+    NO_BLOCKS.update(rules.INLINE, rules.CODE, [rules.IGNORED])
+    for each in rules.SIGNS:
         IS_SIGN[ord(each)] = True
-    MARKS.update((name, ord(mark)) for name, mark in {**flat.ATTRIBUTES, "role": "r"}.items())
+    MARKS.update((name, ord(mark)) for name, mark in {**rules.ATTRIBUTES, "role": "r"}.items())
     return 0
 
 
@@ -122,12 +123,12 @@ cdef inline int separator(const unsigned char* text) noexcept:
 cdef bint separators_known = False
 
 
-cdef int learn_separators(str separators) except -1:
+cdef int learn_separators(object rules) except -1:
     """From here on, these characters only separate words; it takes some milliseconds to find them."""
     global separators_known
     cdef unsigned int code
     separators_known = True
-    for each in separators:
+    for each in rules.separators():
         code = ord(each)
         if 0x80 <= code < 0x10000:
             SEPARATES[code >> 3] |= 1 << (code & 7)
@@ -241,22 +242,22 @@ cdef class Walk:
     cdef dict bare, remembered
     cdef bint keep_urls
     cdef str base, below
-    cdef object flat, urls, folding  #: the modules of Python that know more
+    cdef object rules
     cdef bytes own_host, own_path
     cdef unsigned char url[MAX_TOKEN]
 
-    def __cinit__(self, str base, bint keep_urls, object flat, object urls, object words):
+    def __cinit__(self, str base, bint keep_urls, object rules):
         self.text, self.events, self.titles, self.signs, self.breaks = (Octets() for _ in range(5))
         self.strange, self.odd, self.data, self.related = [], [], [], []
         self.links, self.bare = set(), {}
-        self.keep_urls, self.flat, self.urls, self.folding = keep_urls, flat, urls, words
-        self.remembered = words.remembered
+        self.keep_urls, self.rules = keep_urls, rules
+        self.remembered = rules.remembered
         self.rebase(base)
 
     cdef int rebase(self, str base) except -1:
         """From here on, links are resolved against this."""
-        self.base, self.below = base, self.urls.folder(base)
-        self.own_host, self.own_path = self.urls.plain_folder(self.below)
+        self.base, self.below = base, self.rules.folder(base)
+        self.own_host, self.own_path = self.rules.plain_folder(self.below)
         return 0
 
     cdef int note(self, int kind, Py_ssize_t number) except -1:
@@ -302,7 +303,7 @@ cdef class Walk:
         cdef xmlAttr* each = node.properties
         while each != NULL:
             if self.mark_at(<const char*> each.name) == c"r" and each.ns == NULL:
-                return self.flat.is_chrome_role(attribute(node, "role"))
+                return attribute(node, "role").strip().lower() in self.rules.CHROME_ROLES
             each = each.next
         return False
 
@@ -380,7 +381,7 @@ cdef class Walk:
         cdef PyObject* known
         cdef str token
         if not separators_known:
-            learn_separators(self.folding.separators())
+            learn_separators(self.rules)
         known = PyDict_GetItem(self.remembered, word)  # only lent, so nothing of Python runs before it is used
         if known == NULL:
             self.note(STRANGE, len(self.strange))
@@ -468,7 +469,7 @@ cdef class Walk:
         """Adds the value of an input, as a text if it is shown."""
         kind, name = (attribute(node, "type") or ""), (attribute(node, "name") or "")
         value = cetree.attributeValue(node, each)
-        key = self.flat.datum_name(cetree.pyunicode(node.name), kind.replace("\n", " "), name.replace("\n", " "))
+        key = self.rules.datum_name(cetree.pyunicode(node.name), kind.replace("\n", " "), name.replace("\n", " "))
         if key is None:
             return self.add_text(value, is_name)
         self.data.append((key, value))
@@ -498,12 +499,12 @@ cdef class Walk:
     cdef int add_odd(self, value, bint is_link) except -1:
         """The same, by Python."""
         if is_link:
-            found = self.urls.url_tokens(value, self.base, self.below)
+            found = self.rules.url_tokens(value, self.base, self.below)
         elif value.startswith("data:"):
             self.data.append(("@data:", value))
             return 0
         else:
-            found = self.urls.source_tokens(value, self.base, self.below)
+            found = self.rules.source_tokens(value, self.base, self.below)
         if found is None:
             return 0
         token, stripped = found
@@ -695,7 +696,7 @@ cdef class Walk:
                     if kind == BASE:
                         value = attribute(node, "href") if self.base == url else None
                         if value:
-                            self.rebase(self.urls.base_of(url, value))
+                            self.rebase(self.rules.base_of(url, value))
                     elif node.properties != NULL:
                         self.add_attributes(node, kind, named != NULL)
                 if node.children != NULL:
@@ -742,7 +743,7 @@ cdef class Walk:
         cdef list chrome = [], heading = []
         cdef str word
         self.note(PART, OTHER)
-        folded = self.folding.fold_each(self.strange)
+        folded = self.rules.fold_each(self.strange)
         memset(&before, 0, sizeof(Event))
         events = <Event*> self.events.data
         out.ask(self.text.size + 1)
@@ -846,9 +847,8 @@ cdef int add_heading(list heading, const unsigned char* at, const unsigned char*
     return 0
 
 
-def walk(_Element root, str base, bint keep_urls, object flat, object urls, object words):
-    """The tokens of a page, and what else `dedup.page.walk` notes; ``flat``, ``urls`` and
-    ``words`` are the modules of dedup.page that it asks.
+def walk(_Element root, str base, bint keep_urls, object rules):
+    """The tokens of a page, and what else `dedup.page.walk` notes; ``rules`` are the functions of its own that it lends.
 
     Returns the tokens as octets, joined by NULs, and their number; the runs of chrome among them; the words of the
     heading; how many words are outside marked chrome; how many links differ; the pieces of data, the relations (rel and
@@ -856,8 +856,8 @@ def walk(_Element root, str base, bint keep_urls, object flat, object urls, obje
     numbers of 8 bytes, how many tokens are before it, how deep it is, and how many octets of signs are before it.
     """
     if not MARKS:
-        learn_names(flat, words)
-    cdef Walk met = Walk(base, keep_urls, flat, urls, words)
+        learn_names(rules)
+    cdef Walk met = Walk(base, keep_urls, rules)
     met.visit(root)
     if met.titles.size:
         met.data.append(("@links", PyUnicode_DecodeUTF8(<const char*> met.titles.data, met.titles.size, "replace")))
@@ -865,18 +865,40 @@ def walk(_Element root, str base, bint keep_urls, object flat, object urls, obje
     return octets, count, chrome, heading, left, len(met.links), met.data, met.related, met.base, bytes_of(met.signs), edges
 
 
+def without(bytes octets, tuple ranges):
+    """What is left of tokens, joined by NULs, without some ranges of them."""
+    cdef const char* at = PyBytes_AS_STRING(octets)
+    cdef const char* end = at + len(octets) + 1  # bytes end with a NUL
+    cdef const char* start
+    cdef Octets out = Octets()
+    cdef Py_ssize_t number = 0, first, last
+    out.ask(len(octets) + 1)
+    for first, last in ranges:
+        start = at
+        while number < first:
+            at += strlen(at) + 1
+            number += 1
+        out.add(start, at - start)
+        while number < last:
+            at += strlen(at) + 1
+            number += 1
+    out.add(at, end - at)
+    return PyBytes_FromStringAndSize(<char*> out.data, max(0, out.size - 1))
+
+
 include "tokenizer.pxi"
 include "lines.pxi"
 
 
 def without_comments(bytes markup):
-    """What `dedup.page.tokenizer.without_comments` gives."""
+    """What `dedup.page.comments.without_comments` gives."""
     cdef const unsigned char* left = <const unsigned char*> PyBytes_AS_STRING(markup)  # what is not copied yet
     cdef Octets out = Octets()
     cdef Markup page
     cdef int read = 1
     out.ask(len(markup) + 1)
-    begin(&page, markup)
+    begin(&page, markup, DATA, b"")
+    page.sections = True
     with nogil:
         while read > 0:
             read = read_event(&page)
@@ -924,6 +946,69 @@ def without_letters(bytes signs, object in_python):
 
 cdef uint32_t LEAST[5]  #: The least character that is written with so many octets.
 LEAST[:] = [0, 0, 0x80, 0x800, 0x10000]
+
+
+def breaks(bytes edges, bytes signs, object without_letters):
+    """Where blocks begin and end, as `dedup.page.walk` finds them, by the edges and the signs that `walk` gives."""
+    cdef const Edge* edge = <const Edge*> PyBytes_AS_STRING(edges)
+    cdef const unsigned char* all_signs = <const unsigned char*> PyBytes_AS_STRING(signs)
+    cdef Py_ssize_t number, at, before = 0
+    cdef bint is_foreign
+    cdef list found = []
+    for number in range(len(edges) // <Py_ssize_t> sizeof(Edge)):
+        its = b""
+        if edge[number].signs > before:
+            is_foreign = False
+            for at in range(before, edge[number].signs):
+                is_foreign |= all_signs[at] >= 128
+            its = PyBytes_FromStringAndSize(<const char*> all_signs + before, edge[number].signs - before)
+            if is_foreign:
+                its = without_letters(its)
+            before = edge[number].signs
+        found.append((edge[number].at, edge[number].depth, its))
+    return found
+
+
+# --- A text, before it is parsed ----------------------------------------------------------------------
+
+cdef enum:
+    BLOCK = 240  #: characters that are counted at a time, of which no octet can have more
+
+ctypedef fused character:
+    uint8_t
+    uint16_t
+    uint32_t
+
+
+cdef tuple count_all(const character* text, Py_ssize_t size, Py_ssize_t head):
+    cdef Py_ssize_t at, first = 0, end, tags = 0, nuls = 0, controls = 0, lost = 0
+    cdef character some, ends, others  # so few that the vectors of a processor count many characters at a time
+    while first < size:
+        some = ends = others = 0
+        end = min(size, first + BLOCK)
+        for at in range(first, end):
+            some += text[at] == c"<"
+            ends += text[at] == 0
+            if character is not uint8_t:
+                others += text[at] == 0xFFFD
+        tags, nuls, lost, first = tags + some, nuls + ends, lost + others, end
+    for first in range(0, min(head, size), BLOCK):
+        some = 0
+        for at in range(first, min(head, size, first + BLOCK)):
+            some += (text[at] < 32) & ((text[at] < 9) | (text[at] > 13)) & (text[at] != 27)
+        controls += some
+    return tags, nuls, controls, lost
+
+
+def survey(str text, Py_ssize_t head):
+    """Of a text: its less-than signs, its NULs, the control characters in its head, and its U+FFFD."""
+    cdef int kind = PyUnicode_KIND(text)
+    cdef const void* data = PyUnicode_DATA(text)
+    if kind == 1:
+        return count_all(<const uint8_t*> data, len(text), head)
+    if kind == 2:
+        return count_all(<const uint16_t*> data, len(text), head)
+    return count_all(<const uint32_t*> data, len(text), head)
 
 
 # --- Tokens -> numbers --------------------------------------------------------------------------------
@@ -1115,18 +1200,36 @@ cdef int sort(uint64_t* values, Py_ssize_t count, uint64_t* room) except -1 nogi
 
 
 cdef uint64_t simhash(const uint64_t* hashes, const uint8_t* is_url, Py_ssize_t count) noexcept nogil:
-    cdef int64_t counts[64]
-    cdef Py_ssize_t at, bit, words = 0
+    cdef uint64_t lanes[8]
+    cdef int32_t counts[64]
+    cdef Py_ssize_t at, bit, words = 0, filled = 0
     cdef uint64_t result = 0
+    memset(lanes, 0, sizeof(lanes))
     memset(counts, 0, sizeof(counts))
     for at in range(count):
         if not is_url[at]:
             words += 1
+            filled += 1
+            for bit in range(8):
+                lanes[bit] += SPREAD[(hashes[at] >> (8 * bit)) & 255]
+        if filled == 255 or at == count - 1:
             for bit in range(64):
-                counts[bit] += (hashes[at] >> bit) & 1
+                counts[bit] += (lanes[bit >> 3] >> (8 * (bit & 7))) & 255
+            memset(lanes, 0, sizeof(lanes))
+            filled = 0
     for bit in range(64):
         result |= <uint64_t> (2 * counts[bit] > words) << bit
     return result
+
+
+#: Of each octet: its bits, each in an octet of its own.
+cdef uint64_t SPREAD[256]
+cdef int number
+for octet in range(256):
+    SPREAD[octet] = 0
+    for number in range(8):
+        if octet >> number & 1:
+            SPREAD[octet] |= <uint64_t> 1 << (8 * number)
 
 
 def numbers(bytes octets, Py_ssize_t count, bytes data, Py_ssize_t more, tuple chrome, bint keep_urls, Py_ssize_t size,
@@ -1220,6 +1323,27 @@ def count(const uint64_t[::1] main, const uint8_t[::1] cells, const uint8_t[::1]
     return counted
 
 
+def learn(const uint64_t[:] main, uint8_t[::1] cells, uint8_t[::1] marks):
+    """What `dedup.fingerprint.chrome.Chrome` counts of a page, and how many shingles had no mark."""
+    cdef Py_ssize_t at, size = main.shape[0], fresh = 0
+    cdef bytes counted = PyBytes_FromStringAndSize(NULL, size)
+    cdef uint8_t* counts = <uint8_t*> PyBytes_AS_STRING(counted)  # what they are counted as now; 0 without a mark
+    cdef uint64_t cell = cells.shape[0] - 1, bit = 8 * marks.shape[0] - 1, first, second
+    for at in range(size):
+        first, second = main[at] & bit, (main[at] >> 20) & bit
+        counts[at] = 0
+        if (marks[first >> 3] >> (first & 7)) & (marks[second >> 3] >> (second & 7)) & 1:
+            counts[at] = min(254, cells[main[at] & cell], cells[(main[at] >> 20) & cell]) + 1
+        fresh += counts[at] == 0
+    for at in range(2 * size):  # each of the two places of each shingle
+        first = main[at >> 1] >> (20 * (at & 1))
+        if counts[at >> 1]:
+            cells[first & cell] = max(cells[first & cell], counts[at >> 1])
+        else:
+            marks[(first & bit) >> 3] |= 1 << (first & 7)
+    return fresh
+
+
 cdef void choose(const uint64_t* values, const uint8_t* counts, Py_ssize_t count, double most, double rare, int slots,
                  int bits, uint64_t* words, uint64_t* mask) noexcept nogil:
     """What `dedup.fingerprint.sketch.Sketcher.select` makes; without counts, of all values, and no mask."""
@@ -1262,11 +1386,23 @@ cdef inline uint64_t lanes(uint64_t word, int bits, uint64_t lowest) noexcept no
     return word & lowest
 
 
+cdef inline uint64_t by_octets(uint64_t word) noexcept nogil:
+    """Of words that are set in every second bit at most: how many bits of each octet are set."""
+    word = (word & 0x3333333333333333U) + (word >> 2 & 0x3333333333333333U)
+    return (word + (word >> 4)) & 0x0F0F0F0F0F0F0F0FU
+
+
+cdef inline int64_t sum_of(uint64_t octets) noexcept nogil:
+    octets = (octets & 0x00FF00FF00FF00FFU) + (octets >> 8 & 0x00FF00FF00FF00FFU)
+    return (octets * <uint64_t> 0x0001000100010001U) >> 48
+
+
 def match(const uint64_t[:, ::1] stored, const uint64_t[:, ::1] queries, const uint64_t[:, ::1] among, int bits,
           int64_t[:, :, ::1] counts):
     """What `dedup.fingerprint.sketch.Sketcher.matches` counts, into an array."""
-    cdef Py_ssize_t row, query, at
+    cdef Py_ssize_t row, query, at, first, words = among.shape[1]
     cdef uint64_t lowest = 0xFFFFFFFFFFFFFFFFU // ((<uint64_t> 1 << bits) - 1), a, b, both, same
+    cdef uint64_t either, filled, equal, filled_among, equal_among  # by octets, of which none is more than 4 for a word
     cdef const uint64_t* mine
     cdef const uint64_t* theirs
     cdef const uint64_t* chosen
@@ -1275,15 +1411,22 @@ def match(const uint64_t[:, ::1] stored, const uint64_t[:, ::1] queries, const u
         for query in range(queries.shape[0]):
             for row in range(stored.shape[0]):
                 mine, theirs, chosen = &queries[query, 0], &stored[row, 0], &among[query, 0]
-                for at in range(among.shape[1]):
-                    a, b = lanes(theirs[at], bits, lowest), lanes(mine[at], bits, lowest)
-                    both = a & b
-                    same = both & ~lanes(theirs[at] ^ mine[at], bits, lowest)
-                    counts[0, query, row] += COUNT(a | b)
-                    counts[1, query, row] += COUNT(both)
-                    counts[2, query, row] += COUNT(same)
-                    counts[3, query, row] += COUNT(both & chosen[at])
-                    counts[4, query, row] += COUNT(same & chosen[at])
+                for first in range(0, words, 32):
+                    either = filled = equal = filled_among = equal_among = 0
+                    for at in range(first, min(words, first + 32)):
+                        a, b = lanes(theirs[at], bits, lowest), lanes(mine[at], bits, lowest)
+                        both = a & b
+                        same = both & ~lanes(theirs[at] ^ mine[at], bits, lowest)
+                        either += by_octets(a | b)
+                        filled += by_octets(both)
+                        equal += by_octets(same)
+                        filled_among += by_octets(both & chosen[at])
+                        equal_among += by_octets(same & chosen[at])
+                    counts[0, query, row] += sum_of(either)
+                    counts[1, query, row] += sum_of(filled)
+                    counts[2, query, row] += sum_of(equal)
+                    counts[3, query, row] += sum_of(filled_among)
+                    counts[4, query, row] += sum_of(equal_among)
 
 
 # --- The tables of an index in memory ----------------------------------------------------------------------
@@ -1332,6 +1475,16 @@ cdef extern from *:
             return n; \
         }
     COUNT_EQUAL(count_equal_any, ) COUNT_EQUAL(count_equal_avx2, WITH_AVX2)
+    #define LEAST(name, attribute) \
+        attribute static uint32_t name(const uint32_t* values, int64_t count, uint32_t factor) { \
+            uint32_t least = UINT32_MAX; \
+            for (int64_t at = 0; at < count; at++) { \
+                uint32_t drawn = factor * values[at]; \
+                least = drawn < least ? drawn : least; \
+            } \
+            return least; \
+        }
+    LEAST(least_any, ) LEAST(least_avx2, WITH_AVX2)
     #define COUNT_APART(name, attribute) \
         attribute static void name(const uint64_t* keys, int64_t size, uint64_t key, int64_t* counts) { \
             int64_t odd[65] = {0};  /* or each key would wait for the one before it */ \
@@ -1341,6 +1494,7 @@ cdef extern from *:
     COUNT_APART(count_apart_any, ) COUNT_APART(count_apart_popcnt, WITH_POPCNT)
     #define count_apart(...) (HAS_POPCNT ? count_apart_popcnt(__VA_ARGS__) : count_apart_any(__VA_ARGS__))
     #define count_equal(...) (HAS_AVX2 ? count_equal_avx2(__VA_ARGS__) : count_equal_any(__VA_ARGS__))
+    #define least(...) (HAS_AVX2 ? least_avx2(__VA_ARGS__) : least_any(__VA_ARGS__))
     #define near_keys(...) (HAS_POPCNT ? near_keys_popcnt(__VA_ARGS__) : near_keys_any(__VA_ARGS__))
     #define near_folds(...) (HAS_POPCNT ? near_folds_popcnt(__VA_ARGS__) : near_folds_any(__VA_ARGS__))
     static int compare_ranks(const void* a, const void* b) {
@@ -1356,7 +1510,40 @@ cdef extern from *:
                        int64_t* found) noexcept nogil
     int64_t count_equal(const uint64_t* keys, int64_t first, int64_t end, uint64_t key) noexcept nogil
     void count_apart(const uint64_t* keys, int64_t size, uint64_t key, int64_t* counts) noexcept nogil
+    uint32_t least(const uint32_t* values, int64_t count, uint32_t factor) noexcept nogil
     int compare_ranks(const void* a, const void* b) noexcept nogil
+
+
+def unmix(const uint64_t[::1] values, uint64_t key):
+    """The shingles (8 bytes each) that have these values in a sketch of this key."""
+    cdef bytes found = PyBytes_FromStringAndSize(NULL, 8 * values.shape[0])
+    cdef uint64_t* shingles = <uint64_t*> PyBytes_AS_STRING(found)
+    cdef uint64_t value
+    cdef Py_ssize_t at
+    with nogil:
+        for at in range(values.shape[0]):
+            value = values[at]
+            value = (value ^ value >> 31 ^ value >> 62) * <uint64_t> 0x319642B2D24D8EC3
+            value = (value ^ value >> 27 ^ value >> 54) * <uint64_t> 0x96DE1B173F119089
+            shingles[at] = value ^ value >> 30 ^ value >> 60 ^ key
+    return found
+
+
+def signature(const uint64_t[::1] shingles, const uint32_t[:, ::1] factors, uint64_t key):
+    """What each selector picks (4 bytes each), as `dedup.fingerprint.signatures` finds it in numpy."""
+    cdef Py_ssize_t at, count = shingles.shape[0], selectors = factors.shape[0]
+    cdef bytes found = PyBytes_FromStringAndSize(NULL, 4 * selectors)
+    cdef uint32_t* picked = <uint32_t*> PyBytes_AS_STRING(found)
+    cdef uint32_t* values = <uint32_t*> PyMem_Malloc(4 * max(1, count))
+    if not values:
+        raise MemoryError
+    with nogil:
+        for at in range(count):
+            values[at] = mix(shingles[at] ^ key) >> 32 | 1
+        for at in range(selectors):
+            picked[at] = least(values, count, factors[at, 0])
+    PyMem_Free(values)
+    return found
 
 
 cdef const void* start_of(object array) except? NULL:

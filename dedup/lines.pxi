@@ -14,6 +14,48 @@ cdef enum:
     ID = 16
 
 
+#: Short tokens that were met, each at its place: pages say the same again and again.
+cdef list KNOWN = [""] * 4096
+cdef enum:
+    SHORT = 24
+
+
+cdef str token_of(const unsigned char* at, Py_ssize_t size):
+    """A token of ASCII."""
+    cdef uint32_t place = 2166136261
+    cdef Py_ssize_t number
+    cdef str known
+    if size > SHORT:
+        return PyUnicode_DecodeASCII(<const char*> at, size, NULL)
+    for number in range(size):
+        place = (place ^ at[number]) * 16777619
+    place = (place ^ place >> 15) & 4095
+    known = <str> KNOWN[place]
+    if len(known) != size or memcmp(PyUnicode_DATA(known), at, size) != 0:
+        known = PyUnicode_DecodeASCII(<const char*> at, size, NULL)
+        KNOWN[place] = known
+    return known
+
+
+cdef str name_of(Span name, Octets room):
+    cdef const unsigned char* at = name.at
+    while at < name.end and at[0] < 128 and not IN_TAG[at[0]] & (IS_RARE | IS_CAPITAL):
+        at += 1
+    return token_of(name.at, at - name.at) if at == name.end else text_of(name, RAWTEXT, False, True, room)
+
+
+cdef str framed(str before, str name, str after):
+    """The token of a tag or an attribute."""
+    cdef unsigned char room[SHORT]
+    cdef Py_ssize_t first = len(before), size = first + len(name)
+    if size + len(after) > SHORT or not PyUnicode_IS_ASCII(name):
+        return before + name + after
+    memcpy(room, PyUnicode_DATA(before), first)
+    memcpy(room + first, PyUnicode_DATA(name), size - first)
+    memcpy(room + size, PyUnicode_DATA(after), len(after))
+    return token_of(room, size + len(after))
+
+
 cdef inline int class_of(uint32_t code) noexcept:
     if code < 256:
         return IN_LINE[code]
@@ -25,6 +67,7 @@ cdef int add_tokens(list line, str text, bint with_spaces) except -1:
     cdef int kind = PyUnicode_KIND(text), its
     cdef const void* data = PyUnicode_DATA(text)
     cdef Py_ssize_t at = 0, end, size = len(text), id_end = 0
+    cdef bint is_ascii = PyUnicode_IS_ASCII(text)
     while at < size:
         its = class_of(PyUnicode_READ(kind, data, at))
         end = at + 1
@@ -40,7 +83,11 @@ cdef int add_tokens(list line, str text, bint with_spaces) except -1:
             while end < size and class_of(PyUnicode_READ(kind, data, end)) & IN_WORD:
                 end += 1
         if with_spaces or not its & IS_WHITE:
-            line.append(PyUnicode_Substring(text, at, end))
+            line.append(
+                token_of(<const unsigned char*> data + at, end - at)
+                if is_ascii
+                else PyUnicode_Substring(text, at, end)
+            )
         at = end
     return 0
 
@@ -62,7 +109,8 @@ cdef class Lines:
     cdef int pre  #: how many open blocks keep their spaces
 
     def __cinit__(self, bytes octets, object values, object rules):
-        begin(&self.page, octets)
+        begin(&self.page, octets, DATA, b"")
+        self.page.sections = True
         self.room, self.values, self.rules, self.Line = Octets(), values, rules, rules.Line
         self.own, self.quoted, self.longest = values.own, values.quoted, len(values.quoted[0])
         self.marks_like, self.items, self.ended_by = bool(values.like), rules.ITEMS, rules.ENDED_BY
@@ -81,16 +129,16 @@ cdef class Lines:
             if page.kind == TEXT:
                 text = text_of(page.text, page.written, False, False, self.room)
                 add_tokens(self.line, text, self.pre > 0 and tag not in code)
-            elif page.kind == COMMENT:
+            elif page.kind == DOCTYPE or page.kind == COMMENT:
                 if strncmp(<const char*> page.whole.at, b"<!--", 4) != 0:
                     add_tokens(self.line, decode(<const char*> page.whole.at, page.whole.end - page.whole.at), False)
             else:
-                tag = text_of(page.text, RAWTEXT, False, True, self.room)
+                tag = name_of(page.text, self.room)
                 if tag in in_lines or tag in code:
                     if page.kind == START:
                         self.add_tag(tag)
                     elif tag not in code:
-                        self.line.append("</" + tag)
+                        self.line.append(framed("</", tag, ""))
                 elif not (page.count and (tag == "link" or tag == "meta") and self.says_address(tag)):
                     self.end_line()
                     if page.kind == START:
@@ -180,14 +228,14 @@ cdef class Lines:
         cdef Py_ssize_t number
         cdef str name, value
         cdef set met = set() if self.page.count > 1 else None
-        self.line.append("<" + tag)
+        self.line.append(framed("<", tag, ""))
         for number in range(self.page.count):
-            name = text_of(self.page.attributes[number].name, RAWTEXT, False, True, self.room)
+            name = name_of(self.page.attributes[number].name, self.room)
             if met is not None:
                 if name in met:
                     continue
                 met.add(name)
-            self.line.append(" " + name + "=")
+            self.line.append(framed(" ", name, "="))
             value = text_of(self.page.attributes[number].value, RAWTEXT, True, False, self.room)
             if self.is_own(value):
                 self.line.extend(self.values.tokens(value, name))

@@ -8,7 +8,7 @@ from html.entities import html5
 cdef dict NAMED = html5
 
 cdef enum:
-    TEXT, START, END, COMMENT
+    TEXT, START, END, COMMENT, DOCTYPE
 
 cdef enum:
     DATA, RCDATA, RAWTEXT, SCRIPT, PLAINTEXT, CDATA
@@ -62,12 +62,13 @@ cdef struct Markup:
     Span element  #: and the name of the element whose text it is
     uint8_t opened[64]  #: open elements of SVG and MathML, and the islands of HTML in them
     int depth  #: how many these are
+    bint sections  #: whether a CDATA section of HTML is as long as it is in XHTML
     # Of the event that was read last:
     int kind
     Span whole
     Span text  #: its characters as they are written, or its name
     int written  #: what may be among these
-    bint closes  #: of a start tag, whether it closes itself
+    bint flag
     Attribute* attributes
     Py_ssize_t count, room
 
@@ -110,7 +111,7 @@ cdef void turn(Markup* page) noexcept nogil:
                 page.depth = depth
                 break
     elif name <= MATH or (is_foreign(page) and (name < OF_MATH) == (page.opened[page.depth - 1] == SVG)):
-        if not page.closes and page.depth < 64:
+        if not page.flag and page.depth < 64:
             page.opened[page.depth] = name
             page.depth += 1
 
@@ -162,7 +163,7 @@ cdef const unsigned char* end_of_text(const Markup* page) noexcept nogil:
     cdef const unsigned char* end = page.end
     cdef int content = page.content
     cdef unsigned char mark = c"]" if content == CDATA else c"<"
-    if content == PLAINTEXT:
+    if content == PLAINTEXT or (RCDATA <= content <= SCRIPT and page.element.at == page.element.end):
         return end
     if content == SCRIPT:
         return end_of_script(at, end)
@@ -192,7 +193,7 @@ cdef int read_event(Markup* page) noexcept nogil:
         if content == CDATA:
             page.at = min(end + 3, page.end)
         if start < end:
-            page.kind, page.written, page.count = TEXT, content, 0
+            page.kind, page.written, page.flag, page.count = TEXT, content, False, 0
             page.whole.at, page.whole.end = start, end
             page.text = page.whole
             return 1
@@ -222,15 +223,15 @@ cdef int read_tag(Markup* page) noexcept nogil:
     page.at = end
     page.kind = END if at[0] == c"/" else START
     at += page.kind == END
-    page.count = 0
+    page.written, page.count = RAWTEXT, 0
     page.text.at = at
     while at < end and not IN_TAG[at[0]] & ENDS_NAME:
         at += 1
     page.text.end = at
     while True:
-        page.closes = False
+        page.flag = False
         while at < end and IN_TAG[at[0]] & (IS_SPACE | IS_SLASH):
-            page.closes = at[0] == c"/"
+            page.flag = at[0] == c"/"
             at += 1
         if at == end:
             return 0
@@ -267,7 +268,7 @@ cdef int read_tag(Markup* page) noexcept nogil:
                 each.value.end = at
         page.count += page.kind == START
     page.at = page.whole.end = at + 1
-    page.closes = page.closes and page.kind == START
+    page.flag = page.flag and page.kind == START
     was_foreign = is_foreign(page)
     turn(page)
     if page.kind == START and not was_foreign:
@@ -278,29 +279,38 @@ cdef int read_tag(Markup* page) noexcept nogil:
 
 
 cdef void read_comment(Markup* page) noexcept nogil:
-    """Reads a comment or a doctype."""
+    """Reads a comment, or a doctype, whose text is what follows that word."""
     cdef const unsigned char* at = page.at
     cdef const unsigned char* end = page.end
-    page.kind, page.count = COMMENT, 0
+    page.kind, page.written, page.flag, page.count = COMMENT, RAWTEXT, False, 0
     page.whole.at = at
     if at[1] == c"!" and at[2] == c"-" and at[3] == c"-":
         read_true_comment(page)
         return
-    if strncmp(<const char*> at, b"<![CDATA[", 9) == 0:  # it is as long as in XHTML, where it is text
+    at += 1 if at[1] == c"?" else 2
+    if page.at[1] == c"!" and end - at >= 7 and is_named(at, at + 7, b"doctype"):
+        page.kind = DOCTYPE
+        at += 7
+    page.text.at = at
+    page.text.end = <const unsigned char*> memchr(at, c">", end - at)
+    if page.sections and strncmp(<const char*> page.at, b"<![CDATA[", 9) == 0:
         read_section(page)
         return
-    at = <const unsigned char*> memchr(at + 1, c">", end - at - 1)
-    page.at = page.whole.end = end if at == NULL else at + 1
+    if page.text.end == NULL:
+        page.text.end = end
+    page.flag = page.kind == DOCTYPE and page.text.end < end
+    page.at = page.whole.end = min(page.text.end + 1, end)
 
 
 cdef void read_section(Markup* page) noexcept nogil:
     cdef const unsigned char* at = page.at
-    page.at = page.whole.end = page.end
     while True:
         at = <const unsigned char*> memchr(at, c"]", page.end - at)
         if at == NULL:
+            page.at = page.text.end = page.whole.end = page.end
             return
         if at[1] == c"]" and at[2] == c">":
+            page.text.end = at
             page.at = page.whole.end = at + 3
             return
         at += 1
@@ -309,18 +319,26 @@ cdef void read_section(Markup* page) noexcept nogil:
 cdef void read_true_comment(Markup* page) noexcept nogil:
     cdef const unsigned char* at = page.at + 4
     cdef const unsigned char* end = page.end
-    page.at = page.whole.end = end
+    page.text.at = page.text.end = at
     if at[0] == c">" or (at[0] == c"-" and at[1] == c">"):
         page.at = page.whole.end = at + (1 if at[0] == c">" else 2)
         return
     while True:
         at = <const unsigned char*> memchr(at, c"-", end - at)
         if at == NULL:
-            return
+            break
         if at[1] == c"-" and (at[2] == c">" or (at[2] == c"!" and at[3] == c">")):
+            page.text.end = at
             page.at = page.whole.end = at + (3 if at[2] == c">" else 4)
             return
         at += 1
+    page.at = page.whole.end = at = end
+    if at - page.text.at >= 3 and at[-1] == c"!" and at[-2] == c"-" and at[-3] == c"-":
+        at -= 3
+    else:
+        at -= at > page.text.at and at[-1] == c"-"
+        at -= at > page.text.at and at < end and at[-1] == c"-"
+    page.text.end = at
 
 
 cdef str text_of(Span text, int written, bint in_value, bint is_name, Octets room):
@@ -450,8 +468,37 @@ cdef dict attributes_of(const Markup* page, Octets room):
     return found
 
 
-cdef void begin(Markup* page, bytes octets) noexcept:
+cdef void begin(Markup* page, bytes octets, int content, bytes name) noexcept:
     """Goes to where a page begins."""
     memset(page, 0, sizeof(page[0]))
     page.at = <const unsigned char*> PyBytes_AS_STRING(octets)
     page.end = page.at + len(octets)
+    page.content = content
+    page.element.at = <const unsigned char*> PyBytes_AS_STRING(name)
+    page.element.end = page.element.at + len(name)
+
+
+def tokenize(bytes octets, int content, bytes name, bint sections, object rules):
+    """What `dedup.page.tokenizer.tokenize` gives, as a list of the values of its events."""
+    cdef const char* start = PyBytes_AS_STRING(octets)
+    cdef Octets room = Octets()
+    cdef list found = []
+    cdef tuple kinds = tuple(rules.Kind)
+    cdef Markup page
+    cdef int read = 1
+    begin(&page, octets, content, name)
+    page.sections = sections
+    try:
+        while (read := read_event(&page)) > 0:
+            where = kinds[page.kind], <const char*> page.whole.at - start, <const char*> page.whole.end - start
+            if page.kind == DOCTYPE:
+                said = octets[<const char*> page.text.at - start : <const char*> page.text.end - start]
+                found.append((*where, *rules.read_doctype(said, page.flag)))
+            else:
+                text = text_of(page.text, page.written, False, page.kind == START or page.kind == END, room)
+                found.append((*where, text, attributes_of(&page, room), page.flag))
+    finally:
+        free(page.attributes)
+    if read < 0:
+        raise MemoryError
+    return found

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dedup.filter.noise.lines
+import dedup.page.tokenizer
 from dedup.filter.noise.lines import Line, lines_of
 from tests.support.pages.oracle import steady
 from tests.test_html import growth, trick
@@ -19,6 +20,7 @@ Read = Callable[..., list[Line]]
 def in_python(markup: str, url: str = URL, *, marks_like: bool = False) -> list[Line]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dedup.filter.noise.lines, "fast", None)
+        patch.setattr(dedup.page.tokenizer, "fast", None)
         return lines_of(markup, url, marks_like=marks_like)
 
 
@@ -63,8 +65,18 @@ def test_links_to_addresses_that_differ_in_numbers_are_marked(read: Read) -> Non
 MARKUP = [
     *PIECES,
     *(
-        "<li>", "<ul class=b1>", "<ul class='b 1'>", "</ul>", "<pre>", "</pre>", "<td>", "<tr>", "<br>",
-        "<hr>", "<b>", "</b>",
+        "<li>",
+        "<ul class=b1>",
+        "<ul class='b 1'>",
+        "</ul>",
+        "<pre>",
+        "</pre>",
+        "<td>",
+        "<tr>",
+        "<br>",
+        "<hr>",
+        "<b>",
+        "</b>",
     ),
     *(
         "<meta property=og:url>",
@@ -83,7 +95,7 @@ MARKUP = [
         "<a href='#d'>",
         "<a href='a.html?id=8'>",
     ),
-]  # fmt: skip
+]
 
 
 @steady(20)

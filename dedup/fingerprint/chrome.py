@@ -71,13 +71,14 @@ class Chrome:
         self._count(main)
 
     def _count(self, main: Hashes) -> None:
-        self._marked += self._learn(main)
+        fresh = fast.learn(main, self._cells, self._marks) if fast else self.learn_in_numpy(main)
+        self._marked += fresh
         if self._marked >= MARKED:
             self._cells >>= 1
             self._marks[:] = 0
             self._marked, self._remembered = 0, self._remembered / 2
 
-    def _learn(self, main: Hashes) -> int:
+    def learn_in_numpy(self, main: Hashes) -> int:
         """Counts shingles that have a mark, and marks the others; returns how many these are."""
         is_marked = self._are_marked(main)
         fresh, again = main[~is_marked], main[is_marked]

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from dedup.compiled import fast
 from dedup.fingerprint.shingles import Hashes, mix
 
 Signature = npt.NDArray[np.uint32]
@@ -31,7 +32,15 @@ def signature(shingles: Hashes, selectors: int, key: int = 0) -> Signature:
     >>> round(float((signature(a, 1000) == signature(b, 1000)).mean()), 2)
     0.8
     """
-    factors = _factors(selectors, key)
+    factors = factors_of(selectors, key)
+    if fast:
+        return np.frombuffer(fast.signature(np.ascontiguousarray(shingles), factors, key), np.uint32)
+    return signature_in_numpy(shingles, factors, key)
+
+
+def signature_in_numpy(shingles: Hashes, factors: npt.NDArray[np.uint32], key: int) -> Signature:
+    """Returns the same, by the factors of the selectors."""
+    selectors = len(factors)
     values = (mix(shingles ^ np.uint64(key)) >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
     least = np.full(selectors, 2**32 - 1, np.uint32)
     for some in range(0, selectors, 32):  # 32 rows of 4,096 stay in the cache
@@ -43,7 +52,7 @@ def signature(shingles: Hashes, selectors: int, key: int = 0) -> Signature:
 
 
 @lru_cache(maxsize=8)
-def _factors(count: int, key: int) -> npt.NDArray[np.uint32]:
+def factors_of(count: int, key: int) -> npt.NDArray[np.uint32]:
     """Returns the odd factors of some selectors: uint32, shape (count, 1)."""
     drawn = mix(mix(np.arange(1, count + 1, dtype=np.uint64)) ^ np.uint64(key))
     return drawn.astype(np.uint32)[:, np.newaxis] | np.uint32(1)

@@ -100,25 +100,29 @@ def _is_zlib(body: bytes) -> bool:
 
 
 def _brotli(body: bytes) -> Steps:
-    stream = _brotli_library().Decompressor()
+    stream = _library("brotli", "brotlicffi").Decompressor()
     yield stream.process(body, output_buffer_limit=STEP), stream.is_finished()
     while not stream.can_accept_more_data():
         yield stream.process(b"", output_buffer_limit=STEP), stream.is_finished()
 
 
 def _zstd(body: bytes) -> Steps:
-    library: Any = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-    stream = library.ZstdDecompressor()
+    names = ["compression.zstd"] if sys.version_info >= (3, 14) else ["backports.zstd"]
+    stream = _library(*names).ZstdDecompressor()
     yield stream.decompress(body, STEP), stream.eof
     while not stream.needs_input:
         yield stream.decompress(b"", STEP), stream.eof
 
 
-def _brotli_library() -> Any:
-    try:
-        return import_module("brotli")
-    except ImportError:
-        return import_module("brotlicffi")
+def _library(*names: str) -> Any:
+    """Returns the first of some modules that is installed."""
+    *others, last = names
+    for name in others:
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    return import_module(last)
 
 
 _FORMATS: dict[str, Callable[[bytes], Steps]] = {

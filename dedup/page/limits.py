@@ -9,6 +9,8 @@ from typing import Any, cast
 
 from lxml import etree
 
+from dedup.compiled import fast
+
 # On a core that judges 12 MB of ordinary pages a second, the worst page within all these limits takes 2 s and 200 MB.
 #: Characters of a page, markup included.  War and Peace has three million.
 MAX_CHARACTERS = 4_000_000
@@ -49,7 +51,7 @@ def unreadable(text: str) -> str | None:
     """
     if len(text) > MAX_CHARACTERS:
         return "large"
-    tags, nuls, controls, replaced = _survey(text)
+    tags, nuls, controls, replaced = _survey(text, HEAD)
     if tags > MAX_TAGS:
         return "large"
     if _is_hostile(text.replace("\x00", "") if nuls else text):  # as it is parsed
@@ -61,7 +63,7 @@ def no_text(text: str) -> str | None:
     """Returns the same of a text without markup: "large", "binary", "undecodable", or None.  O(characters)."""
     if len(text) > MAX_CHARACTERS:
         return "large"
-    _, _, controls, replaced = _survey(text)
+    _, _, controls, replaced = _survey(text, HEAD)
     return _no_text(text, controls, replaced)
 
 
@@ -71,14 +73,17 @@ def _no_text(text: str, controls: int, replaced: int) -> str | None:
     return "undecodable" if replaced * 20 > len(text) else None
 
 
-def _survey(text: str) -> tuple[int, int, int, int]:
+def survey_in_python(text: str, head: int) -> tuple[int, int, int, int]:
     """Counts the less-than signs and the NULs of a text, the control characters in its head, and its U+FFFD."""
     # To seek a character is much faster than to count it.
-    start = text[:HEAD]
+    start = text[:head]
     controls = sum(start.count(control) for control in _CONTROL if control in start)
     replaced = text.count("\ufffd") if "\ufffd" in text else 0
     nuls = text.count("\x00") if "\x00" in text else 0
     return text.count("<"), nuls, controls, replaced
+
+
+_survey = fast.survey if fast else survey_in_python
 
 
 def _is_hostile(text: str) -> bool:

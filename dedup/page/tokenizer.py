@@ -8,13 +8,14 @@ of such an element, and SVG and MathML, in which nothing does so, last until the
 START 'p' ('id', 'a')
 TEXT '7 < 8'
 START 'br'
-COMMENT ''
+COMMENT ' x '
 START 'script'
 TEXT 'if (a <b) c'
 END 'script'
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
@@ -29,7 +30,8 @@ class Kind(IntEnum):
     TEXT = 0
     START = 1
     END = 2
-    COMMENT = 3  #: or a doctype
+    COMMENT = 3
+    DOCTYPE = 4
 
 
 class Content(IntEnum):
@@ -49,9 +51,9 @@ class Event(NamedTuple):
     kind: Kind
     start: int  #: the octets that it takes, from here
     end: int  #: to before here
-    text: str  #: its characters, or its name in lower case; of a comment, nothing
-    attributes: dict[str, str]  #: of a start tag
-    closes: bool = False  #: of a start tag, whether it closes itself
+    text: str  #: its characters, or its name in lower case
+    attributes: dict[str, str]  #: of a start tag; of a doctype, its "public" and its "system" identifier
+    flag: bool  #: of a start tag, whether it closes itself; of a doctype, whether it asks for quirks
 
 
 #: What begins in the text of elements, by their names.
@@ -92,45 +94,42 @@ _ATTRIBUTES = re.compile(
 )
 _MARK = re.compile(rb"<(?:[A-Za-z!?]|/.)", re.DOTALL)
 _EMPTY_COMMENT, _COMMENT_END = re.compile(rb"-?>"), re.compile(rb"--!?>")
+_CUT_COMMENT = re.compile(rb"(?:--!|--?)\Z")
 #: What may end a script, or begin or end a comment in it.
 _IN_SCRIPT = re.compile(rb"<!(?=--)|-->|</?script(?=[%b/>])" % _SPACE, re.IGNORECASE)
 
 
-def tokenize(octets: bytes) -> Iterator[Event]:
-    """Gives the events of a page in UTF-8, in order.  O(octets).
+def tokenize(
+    markup: bytes | str, content: Content = Content.DATA, name: str = "", *, sections: bool = False
+) -> Iterator[Event]:
+    """Gives the events of a page, in order.  O(octets).
 
-    A CDATA section of HTML, which is a comment, is as long as it is in XHTML, where it is text.
+    Octets are UTF-8.  ``markup`` begins in ``content``, in an element called ``name`` if it is the text of one.
+    With ``sections``, a CDATA section of HTML, which is a comment, is as long as it is in XHTML, where it is text.
     """
-    return _Reader(octets).read()
-
-
-def without_comments(markup: bytes) -> bytes:
-    """Returns markup without comments, but for those that are none in XHTML: what no reader, script or link can see.  O(octets).
-
-    >>> without_comments(b"<p>7<!-- made in 3 ms --><script><!-- draw() --></script>")
-    b'<p>7<script><!-- draw() --></script>'
-    """
-    if b"<!--" not in markup:
-        return markup
+    octets = markup if isinstance(markup, bytes) else markup.encode("utf-8", "surrogatepass")
     if fast:
-        whole: bytes = fast.without_comments(markup)
-        return whole
-    left, parts = 0, list[bytes]()
-    for event in _Reader(markup).read(skips=True):
-        if event.kind is Kind.COMMENT and markup.startswith(b"<!--", event.start):
-            parts.append(markup[left : event.start])
-            left = event.end
-    return b"".join([*parts, markup[left:]])
+        return map(
+            Event._make, fast.tokenize(octets, content, name.encode(), sections, sys.modules[__name__])
+        )
+    return _Reader(octets, sections).read(content, name.encode())
+
+
+def comments(octets: bytes) -> Iterator[tuple[int, int]]:
+    """Gives the octets from and to before which comments stand, but for those that are none in XHTML."""
+    for event in _Reader(octets, sections=True).read(Content.DATA, b"", skips=True):
+        if event.kind is Kind.COMMENT and octets.startswith(b"<!--", event.start):
+            yield event.start, event.end
 
 
 class _Reader:
-    def __init__(self, octets: bytes) -> None:
-        self._octets = octets
+    def __init__(self, octets: bytes, sections: bool) -> None:
+        self._octets, self._sections = octets, sections
         self._foreign = list[str]()  # open elements of SVG and MathML, and the islands of HTML in them
 
-    def read(self, *, skips: bool = False) -> Iterator[Event]:
+    def read(self, content: Content, name: bytes, *, skips: bool = False) -> Iterator[Event]:
         """Gives events; it ``skips`` most texts and tags, as fast as can be."""
-        octets, at, content, name = self._octets, 0, Content.DATA, b""
+        octets, at = self._octets, 0
         while at < len(octets):
             if (
                 skips
@@ -141,7 +140,7 @@ class _Reader:
                 at = plain.end()
             end = self._end_of_text(at, content, name)
             if at < end:
-                yield Event(Kind.TEXT, at, end, _text(octets[at:end], content), {})
+                yield Event(Kind.TEXT, at, end, _text(octets[at:end], content), {}, False)
             at, was, content = end, content, Content.DATA
             if was is not Content.CDATA and (found := _TAG.match(octets, at)):
                 at, event = found.end(), _tag(found)
@@ -157,9 +156,9 @@ class _Reader:
             elif octets[at + 1 : at + 3].lstrip(b"/")[:1].isalpha():
                 return  # a tag that never ends
             elif at < len(octets):
-                end = self._end_of_comment(at)
-                yield Event(Kind.COMMENT, at, end, "", {})
-                at = end
+                event = self._comment(at)
+                yield event
+                at = event.end
 
     def _end_of_text(self, at: int, content: Content, name: bytes) -> int:
         """Returns where a text ends that begins here."""
@@ -168,7 +167,7 @@ class _Reader:
             found = _MARK.search(octets, at)
         elif content is Content.CDATA:
             return _find(octets, b"]]>", at)
-        elif content is Content.PLAINTEXT:
+        elif content is Content.PLAINTEXT or not name:
             return len(octets)
         elif content is Content.SCRIPT:
             return self._end_of_script(at)
@@ -194,13 +193,29 @@ class _Reader:
                 return found.start()
         return len(self._octets)
 
-    def _end_of_comment(self, at: int) -> int:
+    def _comment(self, at: int) -> Event:
+        """Returns the comment or doctype that begins here."""
         octets = self._octets
         if octets.startswith(b"<!--", at):
-            found = _EMPTY_COMMENT.match(octets, at + 4) or _COMMENT_END.search(octets, at + 4)
-            return found.end() if found else len(octets)
-        closing = b"]]>" if octets.startswith(b"<![CDATA[", at) else b">"
-        return min(_find(octets, closing, at) + len(closing), len(octets))
+            return self._true_comment(at)
+        after = octets[at + 1 : at + 2]
+        start = at + (1 if after == b"?" else 2)
+        closing = b"]]>" if self._sections and octets.startswith(b"<![CDATA[", at) else b">"
+        end = _find(octets, closing, start)
+        past = min(end + len(closing), len(octets))
+        if after == b"!" and octets[start : start + 7].lower() == b"doctype":
+            return Event(Kind.DOCTYPE, at, past, *read_doctype(octets[start + 7 : end], end < past))
+        return Event(Kind.COMMENT, at, past, _text(octets[start:end]), {}, False)
+
+    def _true_comment(self, at: int) -> Event:
+        octets, start = self._octets, at + 4
+        if found := _EMPTY_COMMENT.match(octets, start):
+            text = b""
+        elif found := _COMMENT_END.search(octets, start):
+            text = octets[start : found.start()]
+        else:
+            text = _CUT_COMMENT.sub(b"", octets[start:])
+        return Event(Kind.COMMENT, at, found.end() if found else len(octets), _text(text), {}, False)
 
     def _is_foreign(self) -> bool:
         return bool(self._foreign) and self._foreign[-1] in _ISLANDS
@@ -215,7 +230,7 @@ class _Reader:
             if name in opened:
                 while opened.pop() != name:
                     pass
-        elif tag.closes or len(opened) == MAX_DEPTH:
+        elif tag.flag or len(opened) == MAX_DEPTH:
             pass
         elif name in _ISLANDS or (was_foreign and name in _ISLANDS[opened[-1]]):
             opened.append(name)
@@ -232,7 +247,7 @@ def _tag(found: re.Match[bytes]) -> Event:
     closing, name, said = found.groups()
     start, end = found.span()
     if closing:
-        return Event(Kind.END, start, end, _name(name), {})
+        return Event(Kind.END, start, end, _name(name), {}, False)
     attributes = dict[str, str]()
     for its, *values in _ATTRIBUTES.findall(said) if said else ():
         attributes.setdefault(_name(its), _value(values[0] or values[1] or values[2]))
@@ -245,6 +260,24 @@ def _ends_in_slash(attributes: bytes) -> bool:
     """Whether a slash stands behind the last attribute."""
     ends = [each.end() for each in _ATTRIBUTES.finditer(attributes)]
     return attributes.endswith(b"/", *ends[-1:])
+
+
+def read_doctype(said: bytes, is_whole: bool) -> tuple[str, dict[str, str], bool]:
+    """Returns a doctype's name and identifiers, and whether it asks for quirks."""
+    octets, *more = re.split(rb"[%b]+" % _SPACE, said.lstrip(_SPACE), maxsplit=1)
+    name, rest, identifiers = _name(octets), b"".join(more), dict[str, str]()
+    keyword, rest = rest[:6].lower(), rest[6:].lstrip(_SPACE)
+    if keyword not in {b"public", b"system"}:
+        return name, {}, not is_whole or not name or bool(keyword)
+    for each in ("public", "system") if keyword == b"public" else ("system",):
+        quote = rest[:1]
+        if quote not in {b"'", b'"'}:
+            return name, identifiers, not is_whole or not identifiers or bool(rest)
+        identifier, closing, rest = rest[1:].partition(quote)
+        identifiers[each], rest = _text(identifier), rest.lstrip(_SPACE)
+        if not closing:
+            return name, identifiers, True
+    return name, identifiers, not is_whole and not rest
 
 
 def _text(octets: bytes, content: Content = Content.RAWTEXT) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import overload
 
+from dedup.compiled import fast
+
 Ranges = tuple[tuple[int, int], ...]
 #: Before which token a block begins or ends; how many blocks it is in, itself included; and the signs since the break before.
 Breaks = Sequence[tuple[int, int, bytes]]
@@ -78,6 +80,9 @@ def without(tokens: Sequence[str], ranges: Ranges) -> bytes:
     >>> without(["home", "news", "a", "story"], ((0, 2),))
     b'a\\x00story'
     """
+    if fast and isinstance(tokens, Tokens):
+        octets: bytes = fast.without(tokens.octets, ranges)
+        return octets
     each = each_of(tokens)
     left: list[bytes] = []
     for (_, start), (end, _) in pairwise(((0, 0), *ranges, (len(tokens), 0))):

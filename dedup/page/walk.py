@@ -4,10 +4,10 @@ There are two walks, which find the same: one in Python, and a compiled one, whi
 was built with a C compiler.
 """
 
-import struct
 from enum import Enum
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from lxml import etree
@@ -60,21 +60,37 @@ def walk(root: etree._Element, url: str, keep_urls: bool) -> Contents:
     return (walk_fast if fast else walk_in_python)(root, url, keep_urls)
 
 
+#: What the compiled walk asks Python for.
+_RULES = SimpleNamespace(
+    ATTRIBUTES=flat.ATTRIBUTES,
+    CHROME=flat.CHROME,
+    CHROME_ROLES=flat.CHROME_ROLES,
+    CODE=flat.CODE,
+    CONTENT=flat.CONTENT,
+    HEADING=flat.HEADING,
+    IGNORED=flat.IGNORED,
+    INLINE=flat.INLINE,
+    MARGINS=flat.MARGINS,
+    SIGNS=words.SIGNS,
+    TITLE=flat.TITLE,
+    base_of=urls.base_of,
+    datum_name=flat.datum_name,
+    fold_each=words.fold_each,
+    folder=urls.folder,
+    plain_folder=urls.plain_folder,
+    remembered=words.remembered,
+    separators=words.separators,
+    source_tokens=urls.source_tokens,
+    url_tokens=urls.url_tokens,
+)
+
+
 def walk_fast(root: etree._Element, url: str, keep_urls: bool) -> Contents:
     assert fast
-    octets, count, *found, edges = fast.walk(root, url, keep_urls, flat, urls, words)
+    octets, count, *found, edges = fast.walk(root, url, keep_urls, _RULES)
     contents = Contents(Tokens(octets, count), *found)
-    contents.tokens.find_breaks = partial(_breaks, edges, contents.signs)
+    contents.tokens.find_breaks = partial(fast.breaks, edges, contents.signs, words.without_letters)
     return contents
-
-
-def _breaks(edges: bytes, signs: bytes) -> Breaks:
-    met = list(struct.iter_unpack("=3q", edges))
-    before = [0, *(end for _, _, end in met)]
-    return [
-        (at, depth, words.without_letters(signs[start:end]))
-        for (at, depth, end), start in zip(met, before, strict=False)
-    ]
 
 
 def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Contents:

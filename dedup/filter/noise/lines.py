@@ -132,10 +132,10 @@ class _Reader:
 
     def read(self, octets: bytes) -> Iterator[Line]:
         tag = ""
-        for kind, start, end, text, attributes, _ in tokenize(octets):
+        for kind, start, end, text, attributes, _ in tokenize(octets, sections=True):
             if kind is Kind.TEXT:
                 self._line += _tokens(text) if not self._pre or tag in CODE else _ALL.findall(text)
-            elif kind is Kind.COMMENT:
+            elif kind is Kind.DOCTYPE or kind is Kind.COMMENT:
                 if not octets.startswith(b"<!--", start):  # some are text in XHTML
                     self._line += _tokens(octets[start:end].decode("utf-8", "surrogatepass"))
             elif (tag := text) in CODE:

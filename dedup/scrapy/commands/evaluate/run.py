@@ -7,7 +7,7 @@ from typing import NamedTuple
 from scrapy.settings import Settings
 
 from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.methods.base import APART
+from dedup.fingerprint.methods import APART
 from dedup.intervals import wilson
 from dedup.scrapy.commands.evaluate.labelled import read_pairs
 from dedup.scrapy.commands.fetch import fetch_pages, read_page

@@ -87,7 +87,7 @@ class Filter:
         if case.claimed.status == "new" != verdict.status:
             await self.failed(visit.page_id)
         elif verdict.status == "same":
-            await self._probe.keep(visit, case.page, case.fingerprint)
+            self._probe.keep(visit, case.page, case.fingerprint)
         outcome = self._outcome(case)
         outcome = await self.listener.judged(visit, outcome, incremental=self.settings.incremental is True)
         count_page(self.stats, outcome)

@@ -65,8 +65,6 @@ class Kind(Struct):
     kept: int = 0  #: its kept pages
     asked: int = 0  #: pages that were fetched again
     idle: int = 0  #: the last of them that have shown no new gap
-    stayed: int = 0  #: pages that have not changed where others of the kind have
-    proved: int = 0  #: and pages that have
     is_trusted: bool = True  #: False once a page was checked that has not changed where several have
     #: Page ids of kept pages for which others were dropped by what the kind has shown.
     dropped: Latest[str, None] = field(default_factory=lambda: Latest(MAX_DROPPED))
@@ -83,11 +81,6 @@ class Kind(Struct):
     def is_known(self) -> bool:
         """Whether nothing new is expected of its pages."""
         return self.idle >= IDLE
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether gaps of its pages are often content on others, so that none is asked any more."""
-        return self.stayed >= IDLE and self.stayed > self.proved
 
     def note(self, page_id: str, lines: Sequence[Line], nameless: Sequence[Line]) -> None:
         """Notes what stands on a kept page, and what is left of it without all that may be noise, and without its name if it has one."""

@@ -7,8 +7,7 @@ page; where several pages have shown it, of its kind (`dedup.filter.noise.gaps`)
 have shown, it is asked itself: the first is, and one whenever there are twice as many.  If it stays as it is, that was
 content, what was dropped since is fetched again, and from then on each page has to change itself.
 
-Something that is the pages' own has to be left without noise: two walls are no copies of each other.  Whatever is met again
-anyway, as a copy under another session, teaches without a request.
+Something that is the pages' own has to be left without noise: two walls are no copies of each other.
 """
 
 import logging
@@ -202,7 +201,6 @@ class Probe:
         seen = Seen(kept.address, digest_of(least))
         own = left_of(b, seen, here.own)
         if (here.own or kept.own) and left_of(a, seen, kept.own) == own:  # each has changed there itself
-            kind.proved += 1
             return NOISE
         if owns_words and all(kind.is_trusted for kind in kinds):
             its = left_of(a, seen, kept.own, *gaps)
@@ -212,17 +210,11 @@ class Probe:
         if its != rest:
             if not is_near(here, kept, evidence):
                 return OTHER
-            if kept.asked or not (
-                self._known.may_learn(kept.url, self._known.kind(kept.url)) and are_like(a, b)
-            ):
-                return told(
-                    its, rest, "stayed when it was fetched again" if kept.asked else "were not seen to change"
-                )
+            if kept.asked:
+                return told(its, rest, "stayed when it was fetched again")
+            if self._known.kind(kept.url).is_known or not are_like(a, b):
+                return told(its, rest, "were not seen to change")
             return kept if self._may_ask(kept) else UNASKED
-        if kind.is_doubtful:
-            return told(a, b, "change on some pages of its kind, and stay on more")
-        if here.asked == kept.asked == TURNS:
-            kind.stayed += 1
         asked = min((kept, here), key=lambda page: page.asked)
         if self._may_ask(asked):
             return asked
@@ -282,17 +274,15 @@ class Probe:
         """Fetches a page at hand once more if it is one of many, and the gaps of its kind are not known."""
         kind = self._known.kind(here.url)
         is_one_of_many = kind.kept + 1 >= SECTION * (1 + kind.asked) and (not kind.asked or bool(kind.gaps))
-        if is_one_of_many and self._known.may_learn(here.url, kind) and self._may_ask(here):
+        if is_one_of_many and not kind.is_known and self._may_ask(here):
             async with self.asking.turn(here.url):
                 if self._may_ask(here):
                     await self._ask(visit, here, here)
 
-    async def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
+    def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
         """Notes a page that is kept, or one that is met again."""
         if fingerprint.simhash is not None:
-            read = _read(visit, page)
-            await self.meet(visit.page_id, read)
-            self._keep(visit, Shown.at_hand(visit, read, fingerprint))
+            self._keep(visit, Shown.at_hand(visit, _read(visit, page), fingerprint))
 
     def _keep(self, visit: Visit, here: Shown) -> None:
         if not here.markup:
@@ -305,18 +295,10 @@ class Probe:
             self._known.note(kind, here)
         self._kept.add(here)
 
-    async def meet(self, page_id: str | None, page: Page) -> None:
-        """Learns, without a request, what changes on a kept page that is met again, as under another session."""
-        known = self._kept.get(page_id or "")
-        if known is None or known.markup in {"", page.markup} or not page.markup:
-            return
-        if self._known.may_learn(known.url, self._known.kind(known.url)):
-            await self._known.learn(known, known.address, page)
-
     def may_learn(self, url: str) -> bool:
-        """Returns whether pages like this one are fetched again, since their noise is not known, and their host may have some."""
+        """Returns whether pages like this one are fetched again, since their noise is not known."""
         may_fetch = self.asking.may_fetch(max(1, self._manners.hosts)) and self.asking.may_ask(url)
-        return may_fetch and self._known.may_learn(url, self._known.kind(url))
+        return may_fetch and not self._known.kind(url).is_known
 
     async def learn(self, url: str, origin: Any, is_same: Callable[[Page], bool]) -> None:
         """Fetches a page twice more, if it `may_learn` from that.

@@ -73,7 +73,6 @@ class RevisitMiddleware(Component, Revisits):
             raise NotConfigured
         super().__init__(crawler)
         self._asked = Latest[str, None](MAX_ASKED)  # page ids
-        self._is_first = False  # whether no earlier crawl has left anything to ask by
         self._whole = WeakKeyDictionary[Request, _Download]()
         self._held = WeakKeyDictionary[Request, Held | None]()  # what is to be held of these
         self._unmodified = WeakKeyDictionary[Request, Revisit]()
@@ -94,8 +93,6 @@ class RevisitMiddleware(Component, Revisits):
         handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         # A browser or a service asks for more than the page.
         self._plain = {name for name in ("http", "https") if _is_scrapys(handlers.get(name))}
-        with suppress(sqlite3.Error):
-            self._is_first = not self._history.validators
         self._scheduled = Slot(crawler, self._left)
         at_sending(crawler, self._send)
 
@@ -144,8 +141,6 @@ class RevisitMiddleware(Component, Revisits):
 
     def _find(self, request: Request) -> Held | None:
         """Returns what is held of a page, if a crawl that ended well has handed it over, and had asked for it alike."""
-        if self._is_first:
-            return None
         own = page_id(self.crawler, request)
         held = None if own in self._asked else self._history.validators.find(request.url)
         if held is None or held.page_id != own or held.asked != self._digest(request, held.vary):

@@ -112,7 +112,7 @@ class Soft404s:
             )
         is_first = not site.is_asked and site.suspects >= SUSPECTS
         is_due = site.dropped >= site.due and not site.turn.locked()
-        if control is None or not (is_first or is_due) or not self._probe.asking.may_fetch():
+        if control is None or not (is_first or is_due) or not self._probe.asking.may_ask(visit.url):
             return False
         site.is_asked = True
         try:

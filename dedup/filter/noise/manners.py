@@ -23,11 +23,6 @@ class Manners:
         self._manners = Latest[str, Any](MAX_MANNERS)  # by page id
         self._usual = Latest[str, Any](MAX_USUAL)  # that of the page that was kept last, by host
 
-    @property
-    def hosts(self) -> int:
-        """How many hosts there are of which a page was kept, as far as that is remembered."""
-        return len(self._usual)
-
     def note(self, visit: Visit) -> None:
         """Remembers how a page was asked for that is kept."""
         manner, name = self._crawl.manner(visit.origin), host(visit.url)

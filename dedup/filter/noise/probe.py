@@ -232,7 +232,7 @@ class Probe:
         return NOISE
 
     def _may_ask(self, page: Shown) -> bool:
-        return page.asked < TURNS and self.asking.may_fetch() and self.asking.may_ask(page.url)
+        return page.asked < TURNS and self.asking.may_ask(page.url)
 
     async def _ask(self, visit: Visit, page: Shown, kept: Shown) -> bool:
         """Fetches a page once more, and learns of its gaps; false if it can't be, or shows something else.
@@ -245,10 +245,9 @@ class Probe:
         manner = (filed and self._manners.of(filed, visit)) if is_kept else self._crawl.manner(visit.origin)
         if manner is None:
             return False
-        answers = await self.asking.answers(manner, page.url, visit.origin, lambda answer: True, 1)
-        if not answers:
+        answer = await self.asking.answer(manner, page.url, visit.origin)
+        if answer is None:
             return False
-        answer = answers[0]
         if not page.markup:
             if filed is None or not self._likeness.is_as_filed(answer, filed):
                 count(self._stats, "probe/failed")
@@ -297,8 +296,7 @@ class Probe:
 
     def may_learn(self, url: str) -> bool:
         """Returns whether pages like this one are fetched again, since their noise is not known."""
-        may_fetch = self.asking.may_fetch(max(1, self._manners.hosts)) and self.asking.may_ask(url)
-        return may_fetch and not self._known.kind(url).is_known
+        return not self._known.kind(url).is_known and self.asking.may_ask(url)
 
     async def learn(self, url: str, origin: Any, is_same: Callable[[Page], bool]) -> None:
         """Fetches a page twice more, if it `may_learn` from that.
@@ -309,11 +307,17 @@ class Probe:
         try:
             async with self.asking.turn(url):
                 manner = self._crawl.manner(origin) if self.may_learn(url) else None
-                answers = [] if manner is None else await self.asking.answers(manner, url, origin, is_same, 2)
-                if answers:
-                    first, second = answers
-                    page = Shown(url, url, one_address(url), 0, 0, 0, first.markup)
-                    await self._known.learn(page, page.address, second)
+                if manner is None:
+                    return
+                answers = list[Page]()
+                for _ in range(2):
+                    answer = await self.asking.answer(manner, url, origin)
+                    if answer is None or not is_same(answer):
+                        return
+                    answers.append(answer)
+                first, second = answers
+                page = Shown(url, url, one_address(url), 0, 0, 0, first.markup)
+                await self._known.learn(page, page.address, second)
         except Exception as error:  # noqa: BLE001 (as in `check`)
             logger.debug("No noise is known of %s: %s", inert(url), error)
             count(self._stats, "probe/failed")
@@ -323,10 +327,8 @@ class Probe:
         filed = await self._index.find(page_id)
         if filed is None or (manner := self._manners.of(filed, visit)) is None:
             return None
-        answers = await self.asking.answers(
-            manner, filed.url, visit.origin, lambda answer: self._likeness.is_as_filed(answer, filed), 1
-        )
-        return answers[0] if answers else None
+        answer = await self.asking.answer(manner, filed.url, visit.origin)
+        return answer if answer and self._likeness.is_as_filed(answer, filed) else None
 
     def _noise(self, here: Shown, of: Shown) -> str:
         """Returns the words of a page that are noise."""

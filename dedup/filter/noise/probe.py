@@ -29,7 +29,7 @@ from dedup.filter.noise.manners import Manners
 from dedup.filter.noise.reasons import FAILED, GONE, NOISE, OTHER, STAYED, UNASKED, told
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
-from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
+from dedup.fingerprint.evidence import LEAST_PROBED, Evidence
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
@@ -116,14 +116,14 @@ class Probe:
             filed = await self._index.find(kept.page_id)
             if filed is None or filed.digest != kept.digest or filed.scope != scope:
                 continue
-            evidence = self._likeness.evidence(fingerprint, filed)
-            why = await self._content(visit, here, kept, evidence)
+            near = is_near(here, kept, self._likeness.evidence(fingerprint, filed))
+            why = await self._content(visit, here, kept, near=near)
             rule = "address" if why else "probe"
             if not why or await self._mean_one(visit, here, kept):
                 # Meanwhile it may have failed.
                 found = await still_kept(self._index, kept.page_id, kept.digest)
                 return (*found, kept, rule) if found else replace(verdict, why=GONE, beside=kept.url)
-            if is_near(here, kept, evidence):
+            if near:
                 verdict = replace(verdict, why=why, beside=kept.url)
         await self._learn_of_section(visit, here)
         return verdict
@@ -163,31 +163,31 @@ class Probe:
             self._addresses.note(kept.url, here.url, is_equal=own.is_on(its))
         return own.is_on(its) and is_known and own.targets <= its.targets
 
-    async def _content(self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None) -> str:
+    async def _content(self, visit: Visit, here: Shown, kept: Shown, *, near: bool) -> str:
         """Returns why what differs between two pages is no noise, once enough answers are there to tell; "" if it is."""
         while True:
-            step = self._step(here, kept, evidence)
+            step = self._step(here, kept, near=near)
             if not isinstance(step, Shown):
                 return step
             async with self.asking.turn(step.url):
-                if self._step(here, kept, evidence) is not step:
+                if self._step(here, kept, near=near) is not step:
                     continue  # others have learned it meanwhile
                 if not await self._ask(visit, step, kept):
                     return FAILED
 
-    def _step(self, here: Shown, kept: Shown, evidence: Evidence | None) -> Shown | str:
+    def _step(self, here: Shown, kept: Shown, *, near: bool) -> Shown | str:
         """Returns why a page is no copy of a kept one, "" if it is; or which of the two has to be fetched again before that can be told."""
         a, b = self._kept.read(kept), here.read()
         if not a:
             return kept if self._may_ask(kept) else UNASKED
-        step = self._compare(here, kept, evidence, a, b)
+        step = self._compare(here, kept, a, b, near=near)
         a, b = kept.read_nameless(), here.read_nameless()
         if step and isinstance(step, str) and a and b:  # of pages in a row, the name is no content
-            step = self._compare(here, kept, None, a, b)
+            step = self._compare(here, kept, a, b, near=near)
         return step
 
     def _compare(
-        self, here: Shown, kept: Shown, evidence: Evidence | None, a: Sequence[Line], b: Sequence[Line]
+        self, here: Shown, kept: Shown, a: Sequence[Line], b: Sequence[Line], *, near: bool
     ) -> Shown | str:
         """Returns the same, given the lines of both."""
         if a == b:
@@ -196,8 +196,7 @@ class Probe:
         kind = kinds[0]
         gaps = [kind.gaps for kind in kinds]
         least = least_of(b, *gaps)
-        owns_words = evidence is not None and evidence.matching >= LEAST_MATCHING
-        owns_words = owns_words or a is kept.nameless or has_own(least, *kinds)
+        owns_words = a is kept.nameless or has_own(least, *kinds)
         seen = Seen(kept.address, digest_of(least))
         own = left_of(b, seen, here.own)
         if (here.own or kept.own) and left_of(a, seen, kept.own) == own:  # each has changed there itself
@@ -208,7 +207,7 @@ class Probe:
                 return self._check_due(kind, here, kept, is_checked=its == own)
         its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
         if its != rest:
-            if not is_near(here, kept, evidence):
+            if not near:
                 return OTHER
             if kept.asked:
                 return told(its, rest, "stayed when it was fetched again")
@@ -272,7 +271,7 @@ class Probe:
     async def _learn_of_section(self, visit: Visit, here: Shown) -> None:
         """Fetches a page at hand once more if it is one of many, and the gaps of its kind are not known."""
         kind = self._known.kind(here.url)
-        is_one_of_many = kind.kept + 1 >= SECTION * (1 + kind.asked) and (not kind.asked or bool(kind.gaps))
+        is_one_of_many = kind.kept + 1 >= SECTION * (1 + kind.asked)
         if is_one_of_many and not kind.is_known and self._may_ask(here):
             async with self.asking.turn(here.url):
                 if self._may_ask(here):

@@ -291,7 +291,7 @@ async def test_whoever_has_met_the_kept_page_again_answers_for_it(monkeypatch: p
 
         monkeypatch.setattr(index, "find", found)
         monkeypatch.setattr(index, "leases", asked)
-        await looks(run, index, times=3 * doubts.ASKED_ANEW)
+        await looks(run, index)
         assert run.watch.is_waiting()  # it may have been filed before the drop
         leases["heir"] = 3.0
         await until(lambda: not run.watch.is_waiting())

@@ -34,7 +34,7 @@ from dedup.contrib.changes.listener import Changes
 from dedup.contrib.changes.validators import Held
 from dedup.filter import Filter, Outcome
 from dedup.filter.stats import count
-from dedup.latest import Latest
+from dedup.latest import PAGES, Latest
 from dedup.printing import inert
 from dedup.scrapy.component import Component
 from dedup.scrapy.crawl.revisiting import Revisits
@@ -51,9 +51,6 @@ from dedup.texts.texts import name_of
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
-
-#: At most this many pages that were asked for conditionally are remembered.
-MAX_ASKED = 100_000
 
 
 class _Download(NamedTuple):
@@ -72,7 +69,7 @@ class RevisitMiddleware(Component, Revisits):
         if not may_revisit(crawler.settings):
             raise NotConfigured
         super().__init__(crawler)
-        self._asked = Latest[str, None](MAX_ASKED)  # page ids
+        self._asked = Latest[str, None](PAGES)  # page ids that were asked for conditionally
         self._whole = WeakKeyDictionary[Request, _Download]()
         self._held = WeakKeyDictionary[Request, Held | None]()  # what is to be held of these
         self._unmodified = WeakKeyDictionary[Request, Revisit]()

@@ -15,8 +15,6 @@ from dedup.page.urls import host
 FIRST, SHARE, EARNED = 20, 0.1, 0.25
 #: A host that let the filter wait in vain is left alone for this many times as long: pages wait with it for that answer.
 REST = 10
-#: Hosts of which that is remembered.
-MAX_HOSTS = 10_000
 
 
 class Again:
@@ -26,7 +24,7 @@ class Again:
         self._fetches = fetches
         self._crawl = crawl
         self._stats = stats
-        self._rests = Latest[str, float](MAX_HOSTS)  # by host, until when, by the monotonic clock
+        self._rests = Latest[str, float]()  # by host, until when, by the monotonic clock
         self._turns = WeakValueDictionary[str, asyncio.Lock]()  # by host, those that anybody has or waits for
 
     def may_ask(self, url: str) -> bool:

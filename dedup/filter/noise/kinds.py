@@ -14,14 +14,12 @@ from dedup.latest import Latest
 from dedup.page.ids import strip_session
 from dedup.page.siblings import PASSING
 
-#: Kinds that are remembered.
-MAX_KINDS = 10_000
 #: Pages that are fetched again without a new gap, one after the other, before no other is, to learn of gaps.
 IDLE = 3
 #: Kept pages of a kind that are looked at anew when it has shown a new gap.
 RECENT = 64
-#: Kept pages of a kind that are known without its noise, and those that are remembered as having copies.
-MAX_BY, MAX_DROPPED = 10_000, 1_000
+#: Kept pages of a kind that are remembered as having copies.
+MAX_DROPPED = 1_000
 #: Pages of a kind by which it is known what its pages have in common.
 SAMPLE = 16
 
@@ -74,7 +72,7 @@ class Kind(Struct):
     #: Of some of these, hashes of the lines that are left without all that may be noise, by a digest of them.
     sample: Latest[int, frozenset[int]] = field(default_factory=lambda: Latest(SAMPLE))
     #: Page ids of kept pages, by what is left of them without all that may be noise.
-    by: Latest[int, str] = field(default_factory=lambda: Latest(MAX_BY))
+    by: Latest[int, str] = field(default_factory=Latest)
     version: int = 0  #: of the gaps, when that was told
 
     @property

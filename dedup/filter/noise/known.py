@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dedup.filter.noise.addresses import Unique, unique_of
 from dedup.filter.noise.gaps import SEVERAL, Gaps, least_of
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import MAX_KINDS, SAMPLE, Kind, folder_of, has_own, kind_of
+from dedup.filter.noise.kinds import SAMPLE, Kind, folder_of, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import lines_of
 from dedup.index import Index
@@ -25,8 +25,8 @@ class Known:
         self._detector = index.detector
         self._kept = kept
         self._likeness = likeness
-        self._kinds = Latest[str, Kind](MAX_KINDS)
-        self._usual = Latest[str, Kind](MAX_KINDS)  # by folder, that of which most pages were fetched again
+        self._kinds = Latest[str, Kind]()
+        self._usual = Latest[str, Kind]()  # by folder, that of which most pages were fetched again
         self._looked = OrderedDict[int, Kind]()  # of which it is held what their pages say
         #: Who is told of two answers to one request: the URL, and both.
         self.heard: list[Callable[[str, Page, Page], None]] = []

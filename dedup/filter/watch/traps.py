@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from dedup.filter.noise.error_page import Address
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Outcome
-from dedup.latest import Latest
+from dedup.latest import PAGES, Latest
 from dedup.page.html import Page
 from dedup.page.ids import is_opaque, strip_session
 from dedup.page.patterns import pattern
@@ -26,10 +26,8 @@ from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
 
-#: How many barren pages of a way in a row look like a trap; and how many ways are counted at most.
-LEAST, MAX_WAYS = 30, 10_000
-#: Pages of which it is remembered what they have said, and that they were barren.
-MAX_PAGES = 100_000
+#: How many barren pages of a way in a row look like a trap.
+LEAST = 30
 #: A page of more tokens takes too long to compare.
 MAX_TOKENS = 10_000
 _ENCODED = re.compile("%(?:25)+")
@@ -44,11 +42,11 @@ class Traps:
 
     def __init__(self, stats: Stats) -> None:
         self._stats = stats
-        self._rows = Latest[Way, int](MAX_WAYS)  # barren pages since the last one that was not
-        self._shapes = Latest[int, None](MAX_PAGES)  # of headings and lengths
-        self._said = Latest[int, None](MAX_PAGES)
-        self._barren = Latest[int, None](MAX_PAGES)  # digests of their addresses
-        self._told = Latest[Way, None](MAX_WAYS)
+        self._rows = Latest[Way, int]()  # barren pages since the last one that was not
+        self._shapes = Latest[int, None](PAGES)  # of headings and lengths
+        self._said = Latest[int, None](PAGES)
+        self._barren = Latest[int, None](PAGES)  # digests of their addresses
+        self._told = Latest[Way, None]()
 
     def see(self, url: str, outcome: Outcome) -> None:
         """Counts a page that was judged."""

@@ -14,7 +14,7 @@ from dedup.latest import Latest
 from dedup.page.ids import strip_session
 from dedup.page.siblings import PASSING
 
-#: Pages that are fetched again without a new gap, one after the other, before no other is, to learn of gaps.
+#: Pages of a kind that are fetched again without a new gap, or of a host without any, before no other is, to learn of gaps.
 IDLE = 3
 #: Kept pages of a kind that are looked at anew when it has shown a new gap.
 RECENT = 64
@@ -74,11 +74,6 @@ class Kind(Struct):
     #: Page ids of kept pages, by what is left of them without all that may be noise.
     by: Latest[int, str] = field(default_factory=Latest)
     version: int = 0  #: of the gaps, when that was told
-
-    @property
-    def is_known(self) -> bool:
-        """Whether nothing new is expected of its pages."""
-        return self.idle >= IDLE
 
     def note(self, page_id: str, lines: Sequence[Line], nameless: Sequence[Line]) -> None:
         """Notes what stands on a kept page, and what is left of it without all that may be noise, and without its name if it has one."""

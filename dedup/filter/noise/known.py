@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dedup.filter.noise.addresses import Unique, unique_of
 from dedup.filter.noise.gaps import SEVERAL, Gaps, least_of
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import SAMPLE, Kind, folder_of, has_own, kind_of
+from dedup.filter.noise.kinds import IDLE, SAMPLE, Kind, folder_of, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import lines_of
 from dedup.index import Index
 from dedup.latest import Latest
 from dedup.page.html import Page
+from dedup.page.urls import host
 
 #: Kinds of which it is held what their pages say, in a quarter of a megabyte each.
 MAX_LOOKED = 200
@@ -28,6 +29,7 @@ class Known:
         self._kinds = Latest[str, Kind]()
         self._usual = Latest[str, Kind]()  # by folder, that of which most pages were fetched again
         self._looked = OrderedDict[int, Kind]()  # of which it is held what their pages say
+        self._quiet = Latest[str, int]()  # pages fetched again without any gap, by host
         #: Who is told of two answers to one request: the URL, and both.
         self.heard: list[Callable[[str, Page, Page], None]] = []
 
@@ -49,6 +51,11 @@ class Known:
         lines = least_of(self._kept.read(page), kind.gaps) if len(kind.sample) >= SEVERAL else []
         return unique_of(lines, kind)
 
+    def may_learn(self, url: str) -> bool:
+        """Returns whether pages like this one may have gaps that are not known: as many of its host without any tell that none do."""
+        kind = self.kind(url)
+        return kind.idle < IDLE and (bool(kind.gaps) or self._quiet.get(host(url), 0) < IDLE)
+
     async def learn(self, page: Shown, address: str, answer: Page) -> bool:
         """Takes what differs between a page and another answer for gaps, if that still shows the page."""
         kind = self.kind(page.url)
@@ -68,6 +75,7 @@ class Known:
         if kind.asked >= self._usual.get(folder, kind).asked:
             self._usual[folder] = kind
         kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
+        self._quiet[host(page.url)] = 0 if kind.gaps else self._quiet.get(host(page.url), 0) + 1
         for hear in self.heard:
             hear(page.url, before, answer)
         return True

@@ -211,7 +211,7 @@ class Probe:
                 return OTHER
             if kept.asked:
                 return told(its, rest, "stayed when it was fetched again")
-            if self._known.kind(kept.url).is_known or not are_like(a, b):
+            if not (self._known.may_learn(kept.url) and are_like(a, b)):
                 return told(its, rest, "were not seen to change")
             return kept if self._may_ask(kept) else UNASKED
         asked = min((kept, here), key=lambda page: page.asked)
@@ -271,8 +271,8 @@ class Probe:
     async def _learn_of_section(self, visit: Visit, here: Shown) -> None:
         """Fetches a page at hand once more if it is one of many, and the gaps of its kind are not known."""
         kind = self._known.kind(here.url)
-        is_one_of_many = kind.kept + 1 >= SECTION * (1 + kind.asked)
-        if is_one_of_many and not kind.is_known and self._may_ask(here):
+        is_one_of_many = kind.kept + 1 >= SECTION * (1 + kind.asked) and (not kind.asked or bool(kind.gaps))
+        if is_one_of_many and self._known.may_learn(here.url) and self._may_ask(here):
             async with self.asking.turn(here.url):
                 if self._may_ask(here):
                     await self._ask(visit, here, here)
@@ -295,7 +295,7 @@ class Probe:
 
     def may_learn(self, url: str) -> bool:
         """Returns whether pages like this one are fetched again, since their noise is not known."""
-        return not self._known.kind(url).is_known and self.asking.may_ask(url)
+        return self._known.may_learn(url) and self.asking.may_ask(url)
 
     async def learn(self, url: str, origin: Any, is_same: Callable[[Page], bool]) -> None:
         """Fetches a page twice more, if it `may_learn` from that.

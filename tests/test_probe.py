@@ -555,6 +555,22 @@ async def test_pages_that_stand_in_no_row_are_kept_for_their_numbers_alone(tmp_p
         assert (contents_of(site, found), counts["dedup/probes"] > 0) == (80, True)
 
 
+class Still(Site):
+    """Pages without noise, in ten folders."""
+
+    shuffle = False
+
+    def url(self, number: int) -> str:
+        return f"http://example.org/{'abcdefghij'[number // 10]}/view?id={number}"
+
+
+@driven
+async def test_a_host_whose_pages_stay_as_they_are_is_asked_a_few_times(tmp_path: Path) -> None:
+    site = Still(lambda served: "", lambda number: words(f"content {number}", 120), copies=1)
+    found, counts = await crawl(site, 100, tmp_path / "log")
+    assert (found.count("keep"), counts["dedup/probes"]) == (100, 3)
+
+
 @driven
 async def test_without_a_second_fetch_such_pages_are_kept(tmp_path: Path) -> None:
     site = Site(str, lambda number: words(f"content {number}", 120))

@@ -7,6 +7,10 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
+#: Items that are remembered where nothing else is said, and pages of a crawl.
+REMEMBERED, PAGES = 10_000, 100_000
+
+
 class Latest(OrderedDict[K, V]):
     """At most ``most`` items: those that were set last.  Each operation takes the same time, whatever the size.
 
@@ -19,7 +23,7 @@ class Latest(OrderedDict[K, V]):
     {'a': 2, 'c': 1}
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int = REMEMBERED) -> None:
         super().__init__()
         self._most = most
 

@@ -3,7 +3,6 @@
 import pytest
 
 from dedup.filter import Counts
-from dedup.filter.watch import alarm
 from dedup.filter.watch.alarm import PATHS, Alarm
 
 WALL = "http://example.org/login"
@@ -110,17 +109,3 @@ def test_a_page_that_leads_to_the_path_of_the_kept_one_rings_it_at_once() -> Non
 
 def test_a_limit_of_zero_is_none() -> None:
     assert not any(rings(0, *(f"http://example.org/{n}" for n in range(2_000))))
-
-
-def test_of_very_many_kept_pages_those_that_absorb_others_most_often_are_counted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(alarm, "MAX_COUNTED", 10)
-    counting = Alarm(1, Counts())
-    counting.rings("http://example.org/a", WALL)
-    for number in range(8):
-        counting.rings("http://example.org/a", f"http://example.org/{number}")
-    assert counting.rings("http://example.org/b", WALL)
-    for number in range(10):
-        counting.rings("http://example.org/a", f"http://example.org/{number}")
-    assert not counting.rings("http://example.org/c", WALL)

@@ -97,26 +97,6 @@ async def test_the_share_of_wrong_drops_is_told_with_its_interval() -> None:
     assert rates == [0.05, 0.02154, 0.11175]
 
 
-def test_without_a_check_there_is_no_share() -> None:
-    check, counts = audit(None)
-    check.close()
-    assert counts == {}
-
-
-def test_the_sample_is_a_share_of_the_urls_and_the_same_every_time() -> None:
-    urls = [f"http://example.org/{number}" for number in range(2_000)]
-    index = open_index("memory:", Detector())
-
-    def picked(share: float) -> set[str]:
-        audit = Audit(index, share, Counts(), fetch=None)  # type: ignore[arg-type]
-        return {url for url in urls if audit.picks(url)}
-
-    assert picked(0.0) == set()
-    assert picked(1.0) == set(urls)
-    assert picked(0.1) <= picked(0.2)
-    assert 150 < len(picked(0.1)) < 250
-
-
 #: Whatever resembles each other by a template alone is taken for one: a rule that is wrong on pages of one long list.
 CONFUSED = Detector(min_resemblance=0.0, max_distance=7)
 

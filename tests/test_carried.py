@@ -284,19 +284,6 @@ def test_what_can_not_be_looked_through_is_equal_to_nothing() -> None:
     assert number(cb_kwargs={"at": response.css("p")}) != 0
 
 
-def test_the_stats_name_the_keys_with_most_values() -> None:
-    counts = Counts()
-    carried = Carried(counts)
-    for n in range(20):
-        carried.number(Request("http://a.org/", meta={"page": n, "of": n % 3}, cb_kwargs={"all": 1}))
-    carried.close()
-    assert counts == {
-        "dedup/carries": 20,
-        "dedup/carries/different": 20,
-        "dedup/carries/keys": "page (20), of (3), all (1)",
-    }
-
-
 # --- Digests ----------------------------------------------------------------------------------------
 
 

@@ -52,17 +52,6 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @driven
-async def test_what_was_dropped_for_a_page_that_failed_is_fetched_again() -> None:
-    async with watching() as run:
-        await run.add("a", "b")
-        await run.add("a", "c")
-        await run.add("x", "y")
-        run.watch.settle("a", processed=False)
-        assert run.again == ["request of b", "request of c"]
-        assert run.counts == {"dedup/fetched_again": 2}
-
-
-@driven
 async def test_what_was_dropped_for_a_page_that_is_done_is_not() -> None:
     async with watching() as run:
         await run.add("a", "b")
@@ -118,16 +107,6 @@ async def test_an_index_out_of_reach_is_asked_again() -> None:
         run.index.error = None
         await until(lambda: not run.watch.is_waiting())
         assert run.again == ["request of b"]
-
-
-@driven
-async def test_a_page_that_was_fetched_again_is_not_to_be_dropped_for_an_uncertain_one() -> None:
-    async with watching() as run:
-        assert run.watch.may_doubt("b")
-        await run.add("a", "b")
-        run.watch.settle("a", processed=False)
-        assert not run.watch.may_doubt("b")
-        assert run.watch.may_doubt("c")
 
 
 @driven
@@ -312,7 +291,7 @@ async def test_whoever_has_met_the_kept_page_again_answers_for_it(monkeypatch: p
 
         monkeypatch.setattr(index, "find", found)
         monkeypatch.setattr(index, "leases", asked)
-        await looks(run, index, times=3 * doubts.ASKED_ANEW)
+        await looks(run, index)
         assert run.watch.is_waiting()  # it may have been filed before the drop
         leases["heir"] = 3.0
         await until(lambda: not run.watch.is_waiting())

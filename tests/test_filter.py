@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from dedup import Detector
 from dedup.droplog.log import DropLog
 from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.filter import Filter
@@ -53,20 +52,6 @@ async def test_a_page_is_kept_and_its_near_duplicate_is_dropped(run: Filtering) 
         assert await it.judge("a", "story") == "keep: new"
         assert await it.judge("b", "another") == "keep: new"
         assert await it.judge("c", "story") == "drop: /a"
-
-
-@driven
-async def test_a_page_is_never_its_own_duplicate(run: Filtering) -> None:
-    async with run() as it:
-        assert await it.judge("a", "story") == "keep: new"
-        assert await it.judge("a", "story") == "keep: same"
-
-
-@driven
-async def test_of_twins_that_come_at_once_exactly_one_is_kept(run: Filtering) -> None:
-    async with run() as it:
-        found = await asyncio.gather(*(it.judge(f"?{number}", "story") for number in range(50)))
-        assert sorted(found) == ["drop: /?0"] * 49 + ["keep: new"]
 
 
 @pytest.mark.parametrize(
@@ -142,24 +127,6 @@ async def test_a_seed_is_only_marked(run: Filtering, action: str) -> None:
     async with run(action=action) as it:
         await it.judge("a", "story")
         assert await it.judge("b", "story", is_seed=True) == "mark: /a"
-
-
-@driven
-async def test_an_outcome_has_what_the_page_was_judged_by(run: Filtering) -> None:
-    async with run() as it:
-        outcome = await it.filter.judge(visit("a", "story"))
-    assert outcome.fingerprint == DETECTOR.fingerprint(text("story", "a"), "http://example.org/a")
-    assert DETECTOR.fingerprint_page(outcome.page) == outcome.fingerprint
-
-
-@driven
-async def test_the_time_that_pages_take_is_counted(run: Filtering) -> None:
-    async with run() as it:
-        await it.judge("a")
-        spent = it.counts["dedup/seconds/fingerprint"], it.counts["dedup/seconds/claim"]
-        await it.judge("b")
-        assert it.counts["dedup/seconds/fingerprint"] > spent[0] > 0
-        assert it.counts["dedup/seconds/claim"] > spent[1] > 0
 
 
 # --- The record --------------------------------------------------------------------------------------
@@ -294,18 +261,6 @@ async def test_what_was_fetched_again_is_not_dropped_for_an_uncertain_page_once_
 
 
 @driven
-async def test_what_was_dropped_for_a_page_that_was_handed_over_is_certain(run: Filtering) -> None:
-    async with run() as it:
-        await it.judge("a", "story")
-        await it.judge("b", "story", origin="request of b")
-        await it.filter.handed_over("a")
-        assert not it.filter.is_busy()
-        await it.judge("c", "story", origin="request of c")
-        assert not it.filter.is_busy()
-    assert it.crawl.again == []
-
-
-@driven
 async def test_what_its_callback_asked_for_again_is_no_page(run: Filtering) -> None:
     async with run() as it:
         await it.judge("a", "a ban")
@@ -366,15 +321,6 @@ async def test_what_is_only_marked_is_not_fetched_again(run: Filtering) -> None:
         await it.judge("b", "story", origin="request of b")
         await it.filter.failed("a")
     assert it.crawl.again == []
-
-
-@driven
-async def test_the_next_crawl_finds_what_was_handed_over(tmp_path: Path) -> None:
-    for expected in (["keep: new", "drop: /a"], ["keep: same", "drop: /a"]):
-        index = open_index(f"file:{tmp_path / 'index.sqlite'}", DETECTOR)
-        async with filtering(tmp_path / "drops.jsonl", index) as it:
-            assert [await it.judge(path, "story") for path in "ab"] == expected
-            await it.filter.handed_over("a")
 
 
 @driven
@@ -454,10 +400,3 @@ async def test_a_replay_that_is_to_stop_is_told_by_the_error(tmp_path: Path) -> 
     with pytest.raises(IndexUnavailableError, match="it is away"):
         await filter.judge(visit("a"))
     await filter.close()
-
-
-@driven
-async def test_a_detector_of_other_options_is_that_of_the_index(tmp_path: Path) -> None:
-    index = open_index("memory:", Detector(min_tokens=10_000))
-    async with filtering(tmp_path / "drops.jsonl", index) as it:
-        assert await it.judge("a") == "keep: short"

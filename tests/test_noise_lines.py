@@ -10,7 +10,6 @@ import dedup.filter.noise.lines
 import dedup.page.tokenizer
 from dedup.filter.noise.lines import Line, lines_of
 from tests.support.pages.oracle import steady
-from tests.test_html import growth, trick
 from tests.test_tokenizer import PIECES, pages
 
 URL = "http://e.org/view/a.html?id=7"
@@ -108,22 +107,3 @@ def test_lines_are_found_alike(markup: str, marks_like: bool) -> None:
 def test_lines_of_sites_are_found_alike() -> None:
     for page in pages():
         assert [tuple(line) for line in in_python(page)] == [tuple(line) for line in compiled(page)]
-
-
-@both
-@pytest.mark.parametrize(
-    ("size", "make"),
-    [
-        trick("blocks", 3_000, lambda n: "<div class=a>x" * n),
-        trick("items", 3_000, lambda n: "<li>x" * n),
-        trick("stray end tags", 5_000, lambda n: "<div>" * 90 + "</p>" * n),
-        trick("attributes", 5_000, lambda n: "<p" + "".join(f" a{i}" for i in range(n)) + ">"),
-        trick("signs", 50_000, lambda n: "<p>" + "-" * n),
-        trick("signs that are no id", 5_000, lambda n: "<p>" + "-==+-=+-==+-.=" * n),
-        trick("texts between tags in a line", 5_000, lambda n: "<p>" + "x<b>" * n),
-    ],
-)
-def test_time_grows_in_proportion_to_a_page_full_of(
-    read: Read, size: int, make: Callable[[int], str]
-) -> None:
-    assert growth(read, make, size) < 10

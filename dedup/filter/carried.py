@@ -5,16 +5,13 @@ from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index.entry import scope_mask
 from dedup.latest import Latest
 
-#: Contents that are remembered.
-REMEMBERED = 10_000
-
 
 class Cargoes:
     """What the first requests for the contents of one crawl carried, as digests."""
 
     def __init__(self, scope: str) -> None:
         self._scope = scope
-        self._by_content = Latest[int, int](REMEMBERED)
+        self._by_content = Latest[int, int]()
 
     def differ(self, visit: Visit, fingerprint: Fingerprint) -> bool:
         """Returns whether the first page of this content in the same scope was asked for with other data."""

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from itertools import islice, takewhile
+from itertools import islice
 
 from msgspec import Struct
 
@@ -39,7 +39,6 @@ class _LatePage(Struct, eq=False):
     fingerprint: Fingerprint
     carried: int
     done: bool = False  # its output was handed over meanwhile
-    filing: asyncio.Task[None] | None = None
 
 
 class Claimant:
@@ -71,11 +70,9 @@ class Claimant:
 
     async def claim(self, page_id: str, url: str, fingerprint: Fingerprint, carried: int = 0) -> Verdict:
         """Returns the verdict on a page.  If the index can't give one, that is "unjudged"."""
-        if self._aside and fingerprint.reason is None:
-            await self._file_those_like(fingerprint)
-            if self._aside and self._is_away:
-                self._set_aside(_LatePage(page_id, url, fingerprint, carried))
-                return Verdict("unjudged", reason="index")
+        if self._aside and self._is_away and fingerprint.reason is None:
+            self._set_aside(_LatePage(page_id, url, fingerprint, carried))
+            return Verdict("unjudged", reason="index")
         pauses = _pauses()
         while True:
             try:
@@ -125,7 +122,7 @@ class Claimant:
         """
         before, at_once = len(self._aside), 1
         while some := list(islice(self._aside.values(), at_once)):
-            await asyncio.gather(*map(self._file, some))
+            await asyncio.gather(*map(self._claim_late, some))
             if self._is_away or self._aside.get(some[0].page_id) is some[0]:
                 return at_once > 1
             at_once = AT_ONCE
@@ -135,34 +132,9 @@ class Claimant:
         self._told = ("", 0.0)
         return True
 
-    async def _file(self, page: _LatePage) -> None:
-        """Files a page that is set aside, unless that is done or being done already."""
-        if self._aside.get(page.page_id) is not page:
-            return
-        if page.filing is None or page.filing.done():
-            page.filing = asyncio.create_task(self._claim_late(page))
-        await asyncio.wait([page.filing])
-
-    async def _file_those_like(self, fingerprint: Fingerprint, page: _LatePage | None = None) -> bool:
-        """Files the pages that were set aside before and may be like another.  Returns whether it could.
-
-        So pages that are like each other are claimed in their order, and the others in any.
-        """
-        if page is None and self._is_away:
-            return False
-        radius = self._index.detector.radius
-        ahead = takewhile(lambda other: other is not page, self._aside.values())
-        for other in [other for other in ahead if _may_be_like(other.fingerprint, fingerprint, radius)]:
-            await self._file(other)
-            if self._is_away:
-                return False
-        return True
-
     async def _claim_late(self, page: _LatePage) -> None:
         page_id = page.page_id
         try:
-            if not await self._file_those_like(page.fingerprint, page):
-                return
             verdict = await self._index.claim(page_id, page.url, page.fingerprint, page.carried)
         except Exception as error:  # noqa: BLE001 (told, with its traceback)
             match self._tell(error, f"Not filed: {inert(page.url)}, which was kept"):
@@ -239,8 +211,6 @@ class Claimant:
         A crawl that has not ``finished`` has lost what its pages link to.
         """
         await end(self._filing)
-        if on_their_way := [page.filing for page in self._aside.values() if page.filing]:
-            await asyncio.wait(on_their_way)
         if self._aside:
             await self._file_all()
         if self._aside:
@@ -254,15 +224,6 @@ class Claimant:
             await work
         except DedupError as error:
             self._tell(error)
-
-
-def _may_be_like(one: Fingerprint, other: Fingerprint, radius: int) -> bool:
-    """Returns whether an index might find one page when the other is claimed: their tables share a key, or almost."""
-    if one.digest == other.digest or (one.markup and one.markup == other.markup):
-        return True
-    if one.bands or other.bands:
-        return not set(one.bands).isdisjoint(other.bands)
-    return ((one.simhash or 0) ^ (other.simhash or 0)).bit_count() <= radius
 
 
 def _pauses() -> Iterator[float]:

@@ -6,7 +6,7 @@ from dedup.droplog.log import as_line
 from dedup.droplog.record import Record
 from dedup.filter.bodies import Content
 from dedup.filter.claims import Claimant
-from dedup.filter.counting import LINKS, counts_of
+from dedup.filter.recording import LINKS, counts_of
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Outcome, Visit
 from dedup.filter.watch.audit import Audit

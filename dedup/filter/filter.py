@@ -15,12 +15,12 @@ from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record, now
 from dedup.filter.claims import Claimant
 from dedup.filter.copies import Copies
-from dedup.filter.counting import count_page, counts_of
 from dedup.filter.ending import Ending
 from dedup.filter.judges import Bench, Case
 from dedup.filter.listener import Listener
 from dedup.filter.noise.probe import Probe
 from dedup.filter.reading import Reading
+from dedup.filter.recording import count_page, counts_of
 from dedup.filter.stats import Counts, Stats, count, spend
 from dedup.filter.variants import Variants
 from dedup.filter.visit import Crawl, Outcome, Visit

@@ -2,7 +2,7 @@
 
 1. All that decides about a page at hand stands in `JUDGES`, and nothing else changes a verdict.
 2. A judge is asked only of the verdicts that it hears: "" is a page of which nothing is said yet.
-3. A judge that returns None leaves the verdict as it is.  Its own bears its name, and what it has seen.
+3. A judge that returns None, or the verdict itself, leaves it as it is.  Its own bears its name, and what it has seen.
 4. Between the claim on a page and the record of its drop nothing is awaited but judges that hear "new", and those that claim
    it anew: what becomes of the kept page meanwhile would be missed.
 """
@@ -58,43 +58,37 @@ class Case:
     record: Record | None = None  #: if it is a near-duplicate
 
 
+@dataclass
 class Bench:
     """What the judges of one crawl know."""
 
-    def __init__(
-        self,
-        index: Index,
-        log: DropLog,
-        stats: Stats,
-        crawl: Crawl,
-        settings: FilterSettings,
-        claimant: Claimant,
-        watch: Watch,
-        barren: Barren,
-        probe: Probe,
-        audit: Audit,
-    ) -> None:
-        self.index = index
-        self.log = log
-        self.stats = stats
-        self.crawl = crawl
-        self.claimant = claimant
-        self.watch = watch
-        self.barren = barren
-        self.probe = probe
-        self.audit = audit
-        fetches = settings.probe and crawl.fetches
-        self.soft_404s = Soft404s(index, probe, stats, crawl, watch.undo, fetches=fetches)
-        self.retries = Retries(index.detector.max_distance)
-        self.cargoes = Cargoes(index.settings.scope)
-        self.alarm = Alarm(settings.max_cluster, stats)
+    index: Index
+    log: DropLog
+    stats: Stats
+    crawl: Crawl
+    settings: FilterSettings
+    claimant: Claimant
+    watch: Watch
+    barren: Barren
+    probe: Probe
+    audit: Audit
+
+    def __post_init__(self) -> None:
+        fetches = self.settings.probe and self.crawl.fetches
+        self.soft_404s = Soft404s(
+            self.index, self.probe, self.stats, self.crawl, self.watch.undo, fetches=fetches
+        )
+        self.retries = Retries(self.index.detector.max_distance)
+        self.cargoes = Cargoes(self.index.settings.scope)
+        self.alarm = Alarm(self.settings.max_cluster, self.stats)
         self.canonicals = Canonicals()
 
     async def decide(self, case: Case) -> Verdict:
         """Asks the judges in their order, and returns the verdict, with the name of the judge that decided."""
         heard = ""
         for judge in JUDGES:
-            if heard in judge.hears and (found := await judge.decide(self, case)) is not None:
+            found = await judge.decide(self, case) if heard in judge.hears else None
+            if found is not None and found is not case.verdict:
                 beside = found.of or (found.near.url if found.near else "") or case.verdict.beside
                 case.verdict = replace(found, judge=judge.name, beside=found.beside or beside)
                 heard = found.status
@@ -141,22 +135,19 @@ async def _soft_404(bench: Bench, case: Case) -> Verdict | None:
     """drops a page that says what its host says where nothing is; keeps a page for which only such a page would be kept"""
     if bench.crawl.is_closing():
         return None
-    found = await bench.soft_404s.check(case.visit, case.page, case.fingerprint, case.verdict)
-    return None if found is case.verdict else found
+    return await bench.soft_404s.check(case.visit, case.page, case.fingerprint, case.verdict)
 
 
 async def _probe(bench: Bench, case: Case) -> Verdict | None:
     """drops a page that differs from a kept one only where both change, or in an address that means the same; else keeps it"""
     if bench.crawl.is_closing():
         return None
-    found = await bench.probe.check(case.visit, case.page, case.fingerprint, case.verdict)
-    return None if found is case.verdict else found
+    return await bench.probe.check(case.visit, case.page, case.fingerprint, case.verdict)
 
 
-async def _barren(bench: Bench, case: Case) -> Verdict | None:
+async def _barren(bench: Bench, case: Case) -> Verdict:
     """keeps a copy of a page of which no item came, though items come of others like it: the copy takes its place"""
-    found = await bench.barren.give_way(case.visit, case.fingerprint, case.claimed, case.verdict)
-    return None if found is case.verdict else found
+    return await bench.barren.give_way(case.visit, case.fingerprint, case.claimed, case.verdict)
 
 
 async def _carries(bench: Bench, case: Case) -> Verdict | None:

@@ -1,11 +1,21 @@
-"""The record of a near-duplicate, as the filter makes it."""
+"""The record of a near-duplicate, as the filter makes it, and in which stats a page is counted.
+
+A near-duplicate is counted by its record, so that it can be taken back.
+"""
+
+from collections.abc import Iterator
 
 from dedup.droplog.record import Record, make, now
-from dedup.filter.visit import Visit
+from dedup.filter.stats import Stats, count
+from dedup.filter.visit import Outcome, Visit
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Verdict
 from dedup.page.urls import strip_user
 from dedup.settings import Action
+
+#: The stats of what is done with a near-duplicate, and of the links on it.
+DONE = {"drop": "dropped", "nofollow": "not_followed", "mark": "marked"}
+LINKS = {"drop": "links_not_followed", "nofollow": "links_not_followed", "mark": "links_marked"}
 
 #: At most this many characters of noise are in a record.
 MAX_NOISE = 200
@@ -48,3 +58,26 @@ def make_record(
         depth=visit.depth,
         undone=None,
     )
+
+
+def count_page(stats: Stats, outcome: Outcome) -> None:
+    """Counts a page, but for what only near-duplicates have."""
+    verdict = outcome.verdict
+    count(stats, "pages")
+    count(stats, "unjudged" if verdict.reason else verdict.status, verdict.reason)
+    if outcome.unchanged:
+        count(stats, "unchanged")
+    if outcome.record is None:
+        count(stats, f"judges/{verdict.judge}")
+
+
+def counts_of(record: Record) -> Iterator[str]:
+    """Yields the names of the stats that count this near-duplicate, beside those that count every page."""
+    yield DONE[record["action"]]
+    yield f"judges/{record.get('judge')}"
+    if record["rule"] == "soft_404":
+        yield "soft_404"
+    if record["canonical"] is not None:
+        yield "canonical"
+        agrees = record["agrees"]
+        yield f"canonical/{'other' if agrees is None else 'agrees' if agrees else 'own'}"

@@ -36,8 +36,6 @@ logger = logging.getLogger(__name__)
 
 #: What records have for the rule by which these pages were found.
 RULE = "soft_404"
-#: Hosts that are remembered.
-MAX_HOSTS = 10_000
 #: A host is asked when this many of its pages may be such pages: one may be just a copy.
 SUSPECTS = 2
 #: Headings of a host that are remembered until it is asked.
@@ -91,7 +89,7 @@ class Soft404s:
         self._crawl = crawl
         self._undo = undo
         self._fetches = fetches
-        self._sites = Latest[str, _Site](MAX_HOSTS)
+        self._sites = Latest[str, _Site]()
 
     async def ask(self, visit: Visit, page: Page, verdict: Verdict) -> bool:
         """Asks the host of a page what it shows at addresses that lead nowhere, or waits for that answer.  Returns whether it did.
@@ -112,7 +110,7 @@ class Soft404s:
             )
         is_first = not site.is_asked and site.suspects >= SUSPECTS
         is_due = site.dropped >= site.due and not site.turn.locked()
-        if control is None or not (is_first or is_due) or not self._probe.asking.may_fetch():
+        if control is None or not (is_first or is_due) or not self._probe.asking.may_ask(visit.url):
             return False
         site.is_asked = True
         try:

@@ -21,7 +21,7 @@ from dedup.filter.watch.doubts import Watch
 from dedup.filter.watch.drop import Drop
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, Verdict
-from dedup.latest import Latest
+from dedup.latest import PAGES, Latest
 from dedup.page.variance import Variance, read_variance
 from dedup.printing import inert
 
@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 
 #: The rule of such drops.
 RULE = "no_vary_search"
-#: Paths whose headers are remembered, different headers of each, and kept pages.
-MAX_PATHS, MAX_HEADERS, MAX_PAGES = 10_000, 4, 100_000
+#: Different headers of one path that are remembered.
+MAX_HEADERS = 4
 
 
 class _Original(NamedTuple):
@@ -47,8 +47,8 @@ class Variants:
         self._log = log
         self._watch = watch
         self._stats = stats
-        self._variances = Latest[str, tuple[Variance, ...]](MAX_PATHS)
-        self._pages = Latest[int, _Original](MAX_PAGES)
+        self._variances = Latest[str, tuple[Variance, ...]]()
+        self._pages = Latest[int, _Original](PAGES)
 
     def __bool__(self) -> bool:
         """Returns whether there may be any."""

@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+from lxml import etree
 
 from dedup.droplog.record import Record
 from dedup.errors import DedupError
 from dedup.filter.bodies import Body
-from dedup.filter.markup import Markup
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Verdict
-from dedup.page.html import Page
+from dedup.page.charset import charset, decode
+from dedup.page.html import Page, parse
+from dedup.page.links import addresses
 from dedup.settings import Action
 
 if TYPE_CHECKING:  # few crawls keep a history
@@ -63,7 +67,7 @@ class Visit:
         >>> visit.page_id, visit.read().tokens, visit.links()
         ('http://a.org/', ['the', '/lamp', 'lamp'], ['http://a.org/lamp'])
         """
-        page = Markup(html, url, encoding, detector)
+        page = _Markup(html, url, encoding, detector)
         return cls(
             url,
             url,
@@ -77,6 +81,39 @@ class Visit:
             links=page.links,
             origin=origin,
             body=page.body,
+        )
+
+
+class _Markup:
+    """HTML, which is decoded and parsed when it is first needed, and only once."""
+
+    def __init__(self, html: bytes | str, url: str, encoding: str | None, detector: Detector) -> None:
+        self._html = html
+        self._url = url
+        self._encoding = encoding
+        self._detector = detector
+
+    @cached_property
+    def _text(self) -> str:
+        return decode(self._html, self._encoding)
+
+    @cached_property
+    def _root(self) -> etree._Element:
+        return parse(self._text)
+
+    def read(self) -> Page:
+        return self._detector.read(self._text, self._url, lambda _: self._root)
+
+    def links(self) -> list[str]:
+        return addresses(self._root, self._url)
+
+    def body(self) -> Body | None:
+        """Returns its bytes, if it is certain how they are decoded."""
+        codec = charset(self._encoding or "")
+        return (
+            Body(self._html, codec.replace("_", "-"), "html")
+            if codec and isinstance(self._html, bytes)
+            else None
         )
 
 

@@ -21,7 +21,7 @@ from dedup.fingerprint.digests import with_data
 from dedup.fingerprint.evidence import Part
 from dedup.fingerprint.shingles import Hashes, containment
 from dedup.index import Index
-from dedup.latest import Latest
+from dedup.latest import PAGES, Latest
 from dedup.page.html import Page
 from dedup.page.tokens import Breaks, Ranges, Tokens, join, without
 from dedup.page.urls import host
@@ -37,10 +37,6 @@ ALIKE = 0.5
 SAME = 0.5
 #: Tokens of two texts, multiplied, that are compared in another thread.
 LARGE = 4_000_000
-#: Edits whose pages are counted.
-MAX_EDITS = 100_000
-#: Hosts that are remembered.
-MAX_HOSTS = 10_000
 #: Edits of a page that are remembered: a page that has more is compared once more at the end.
 FEW = 16
 #: Words before and after those that differ, which are recorded with them.
@@ -64,9 +60,9 @@ class Contents:
         self._noise = WordGaps()
         probe.heard.append(self._noise.hear)
         #: By host, `Visit.origin` of a page: others there are asked for in its manner.
-        self.origins = Latest[str, Any](MAX_HOSTS)
-        self._known = Latest[str, int](MAX_HOSTS)  # known pages that were met, by host
-        self._alike = Latest[int, int](MAX_EDITS)  # pages that have an edit, by its digest
+        self.origins = Latest[str, Any]()
+        self._known = Latest[str, int]()  # known pages that were met, by host
+        self._alike = Latest[int, int](PAGES)  # pages that have an edit, by its digest
 
     def meet(self, url: str) -> None:
         """A page is met that an earlier crawl has met."""

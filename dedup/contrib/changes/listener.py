@@ -23,16 +23,13 @@ from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Outcome, Visit
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, Verdict
-from dedup.latest import Latest
+from dedup.latest import PAGES, Latest
 from dedup.page.html import Page
 from dedup.page.urls import host
 from dedup.printing import clock
 from dedup.texts.texts import Text, name_of
 
 logger = logging.getLogger(__name__)
-
-#: Pages that are remembered as handed over: an item of theirs may still fail.
-REMEMBERED = 100_000
 
 
 class _Sighting(NamedTuple):
@@ -68,10 +65,10 @@ class Changes(Listener):
             stats.set_value("dedup/changes/since", clock(earlier[-1].began))
         self._missing = Missing(history, contents, crawl, stats, index.settings.min_containment)
         self._pending: dict[str, _Sighting] = {}  # by page id
-        self._handed = Latest[str, str](REMEMBERED)  # URLs of pages that were handed over last, by page id
+        self._handed = Latest[str, str](PAGES)  # URLs of pages that were handed over last, by page id
         # The versions before, and what is known of the edits.
-        self._changed = Latest[str, tuple[Version, Basis]](REMEMBERED)
-        self._told = Latest[str, None](REMEMBERED)  # URLs whose change is counted
+        self._changed = Latest[str, tuple[Version, Basis]](PAGES)
+        self._told = Latest[str, None](PAGES)  # URLs whose change is counted
         self._is_whole = False
 
     async def judged(self, visit: Visit, outcome: Outcome, *, incremental: bool) -> Outcome:

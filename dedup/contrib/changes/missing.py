@@ -15,7 +15,7 @@ from dedup.filter.change import Change
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Answer, Crawl
 from dedup.fingerprint.shingles import Hashes
-from dedup.latest import Latest
+from dedup.latest import PAGES, Latest
 from dedup.page.urls import host
 from dedup.texts.texts import Text, name_of
 
@@ -25,8 +25,6 @@ LEAST_SEEN = 0.5
 MAX_ASKED, AT_ONCE = 10_000, 8
 #: A page that may have moved is looked for by this many of its least own shingles.
 LEAST = 16
-#: Redirects that are remembered, and pages that were asked for and not judged.
-MAX_LED = 100_000
 
 
 class Missing:
@@ -42,9 +40,9 @@ class Missing:
         self._stats = stats
         self._min_containment = min_containment
         #: Pages that were asked for and not judged, and whether the spider has read them: links lead to them, and from them.
-        self.asked = Latest[str, bool](MAX_LED)
+        self.asked = Latest[str, bool](PAGES)
         self._limit = asyncio.Semaphore(AT_ONCE)
-        self._led = Latest[str, str](MAX_LED)  # where redirects have led
+        self._led = Latest[str, str](PAGES)  # where redirects have led
 
     def lead(self, asked: str, url: str) -> None:
         """A redirect has led from one page to another."""
@@ -150,20 +148,13 @@ class Missing:
         wanted = [version for version in missing if version.text is not None]
         fresh = [*self._history.versions("first = ? AND word = 'new'", now)] if wanted else []
         matches = dict[str, str]()
-        by_words = dict[tuple[str, ...], list[str]]()
-        async for url, text in self._texts(fresh):
-            by_words.setdefault(contents.words(url, text), []).append(url)
-        async for url, text in self._texts(wanted):
-            if same := by_words.get(contents.words(url, text)):
-                matches[url] = same.pop()
-        taken = {*matches.values()}
         shingles = dict[str, Hashes]()
         by_shingle = dict[int, list[str]]()
-        async for url, text in self._texts(version for version in fresh if version.url not in taken):
+        async for url, text in self._texts(fresh):
             shingles[url] = own = contents.shingles(url, text)
             for shingle in own[:LEAST].tolist():
                 by_shingle.setdefault(shingle, []).append(url)
-        async for url, text in self._texts(version for version in wanted if version.url not in matches):
+        async for url, text in self._texts(wanted):
             own = contents.shingles(url, text)
             near = {
                 at for shingle in own[:LEAST].tolist() for at in by_shingle.get(shingle, ()) if at in shingles

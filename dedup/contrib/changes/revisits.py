@@ -34,7 +34,7 @@ from dedup.contrib.changes.listener import Changes
 from dedup.contrib.changes.validators import Held
 from dedup.filter import Filter, Outcome
 from dedup.filter.stats import count
-from dedup.latest import Latest
+from dedup.latest import PAGES, Latest
 from dedup.printing import inert
 from dedup.scrapy.component import Component
 from dedup.scrapy.crawl.revisiting import Revisits
@@ -51,9 +51,6 @@ from dedup.texts.texts import name_of
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
-
-#: At most this many pages that were asked for conditionally are remembered.
-MAX_ASKED = 100_000
 
 
 class _Download(NamedTuple):
@@ -72,8 +69,7 @@ class RevisitMiddleware(Component, Revisits):
         if not may_revisit(crawler.settings):
             raise NotConfigured
         super().__init__(crawler)
-        self._asked = Latest[str, None](MAX_ASKED)  # page ids
-        self._is_first = False  # whether no earlier crawl has left anything to ask by
+        self._asked = Latest[str, None](PAGES)  # page ids that were asked for conditionally
         self._whole = WeakKeyDictionary[Request, _Download]()
         self._held = WeakKeyDictionary[Request, Held | None]()  # what is to be held of these
         self._unmodified = WeakKeyDictionary[Request, Revisit]()
@@ -94,8 +90,6 @@ class RevisitMiddleware(Component, Revisits):
         handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         # A browser or a service asks for more than the page.
         self._plain = {name for name in ("http", "https") if _is_scrapys(handlers.get(name))}
-        with suppress(sqlite3.Error):
-            self._is_first = not self._history.validators
         self._scheduled = Slot(crawler, self._left)
         at_sending(crawler, self._send)
 
@@ -144,8 +138,6 @@ class RevisitMiddleware(Component, Revisits):
 
     def _find(self, request: Request) -> Held | None:
         """Returns what is held of a page, if a crawl that ended well has handed it over, and had asked for it alike."""
-        if self._is_first:
-            return None
         own = page_id(self.crawler, request)
         held = None if own in self._asked else self._history.validators.find(request.url)
         if held is None or held.page_id != own or held.asked != self._digest(request, held.vary):

@@ -12,10 +12,7 @@ from dedup.texts.texts import name_of
 #: Pages that are written at once.
 BATCH = 64
 
-# The tables of before had signs of their own, or none.
 SCHEMA = """
-DROP TABLE IF EXISTS validators;
-DROP TABLE IF EXISTS held;
 CREATE TABLE IF NOT EXISTS terms (
     page INTEGER PRIMARY KEY, id TEXT NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, vary TEXT NOT NULL,
     search TEXT NOT NULL, asked INTEGER NOT NULL, digest INTEGER NOT NULL, size INTEGER NOT NULL, heading TEXT NOT NULL,
@@ -53,10 +50,6 @@ class Validators:
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         self.written: dict[str, Held | None] = {}  #: held back, by URL; None: what was held is forgotten
-
-    def __bool__(self) -> bool:
-        """True if anything is held in the file."""
-        return self._database.execute("SELECT 1 FROM terms LIMIT 1").fetchone() is not None
 
     def find(self, url: str) -> Held | None:
         """Returns what is held of a page; None if nothing is, or if its ETag is that of another content, too."""

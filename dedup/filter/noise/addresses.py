@@ -26,8 +26,6 @@ from dedup.page.ids import strip_session
 
 #: Pairs of pages with the same unique content that make an equivalence.
 ENOUGH = 3
-#: Changes of address that are remembered.
-MAX_CHANGES = 10_000
 #: Attributes that lead to other addresses.
 _TARGETS = frozenset({" href=", " src="})
 
@@ -43,7 +41,7 @@ class Addresses:
     """Which changes of an address lead to the same content."""
 
     def __init__(self) -> None:
-        self._changes = Latest[tuple[str, str], _Change](MAX_CHANGES)
+        self._changes = Latest[tuple[str, str], _Change]()
 
     def note(self, url: str, other: str, *, is_equal: bool) -> None:
         """Notes whether of two pages one had the unique content of the other, if their addresses share a name."""

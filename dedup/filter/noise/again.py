@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -16,8 +15,6 @@ from dedup.page.urls import host
 FIRST, SHARE, EARNED = 20, 0.1, 0.25
 #: A host that let the filter wait in vain is left alone for this many times as long: pages wait with it for that answer.
 REST = 10
-#: Hosts of which that is remembered.
-MAX_HOSTS = 10_000
 
 
 class Again:
@@ -27,44 +24,35 @@ class Again:
         self._fetches = fetches
         self._crawl = crawl
         self._stats = stats
-        self._rests = Latest[str, float](MAX_HOSTS)  # by host, until when, by the monotonic clock
+        self._rests = Latest[str, float]()  # by host, until when, by the monotonic clock
         self._turns = WeakValueDictionary[str, asyncio.Lock]()  # by host, those that anybody has or waits for
 
-    def may_fetch(self, hosts: int = 1) -> bool:
-        """Returns whether one more page may be fetched: a few for each host may be, a share of the crawl's pages, and a share of drops by probes."""
+    def may_ask(self, url: str) -> bool:
+        """Returns whether one more page may be fetched, and such requests have not waited in vain for its host of late."""
         pages, fetched, probed = (
             self._stats.get_value(f"dedup/{name}", 0) for name in ("pages", "probes", "probed")
         )
-        return self._fetches and fetched < FIRST * hosts + SHARE * pages + EARNED * probed
-
-    def may_ask(self, url: str) -> bool:
-        """Whether a host may be asked: such requests have not waited for it in vain of late."""
-        return time.monotonic() >= self._rests.get(host(url), 0.0)
+        has_right = self._fetches and fetched < FIRST + SHARE * pages + EARNED * probed
+        return has_right and time.monotonic() >= self._rests.get(host(url), 0.0)
 
     def turn(self, url: str) -> asyncio.Lock:
         """Returns the lock to hold while pages of a host are fetched: who has it may be learning what the next one would ask for."""
         return self._turns.setdefault(host(url), asyncio.Lock())
 
-    async def answers(
-        self, manner: Any, url: str, origin: Any, is_same: Callable[[Page], bool], times: int
-    ) -> list[Page]:
-        """Fetches a page so many times more and returns its answers, or [] if one of them is not the same page.
+    async def answer(self, manner: Any, url: str, origin: Any) -> Page | None:
+        """Fetches a page once more; returns None if the answer is no page.
 
         Raises whatever `Crawl.fetch_in` does.
         """
-        answers: list[Page] = []
-        for _ in range(times):
-            count(self._stats, "probes")
-            began = time.monotonic()
-            try:
-                answer = await self._crawl.fetch_in(manner, url, origin)
-            except Exception:
-                now = time.monotonic()
-                self._rests[host(url)] = now + REST * (now - began)
-                raise
-            # What it shows by now may be a wall, or another page.
-            if answer is None or answer.reason is not None or not is_same(answer):
-                count(self._stats, "probe/failed")
-                return []
-            answers.append(answer)
-        return answers
+        count(self._stats, "probes")
+        began = time.monotonic()
+        try:
+            answer = await self._crawl.fetch_in(manner, url, origin)
+        except Exception:
+            now = time.monotonic()
+            self._rests[host(url)] = now + REST * (now - began)
+            raise
+        if answer is not None and answer.reason is None:
+            return answer
+        count(self._stats, "probe/failed")
+        return None

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dedup.filter.noise.lines import Line
-from dedup.page.ids import is_opaque
 from dedup.texts.differences import MAX_CELLS, edits
 
 #: Tokens that are between two differences, or else these are one: words of an advert agree by chance.  A sign counts with the
@@ -14,8 +13,6 @@ from dedup.texts.differences import MAX_CELLS, edits
 BETWEEN = 4
 #: Lines of one path, times their tokens, that are compared to see which has become which: half a second.
 MAX_STEPS = 1_000_000
-#: Characters of the shortest token that looks like an id.
-LONG = 16
 
 _SIGNS = frozenset(".,:/'-")
 
@@ -122,18 +119,12 @@ def _by_path(lines: Sequence[Line], some: Counter[Line]) -> dict[str, list[Line]
 
 
 def _paired(mine: list[Line], theirs: list[Line]) -> tuple[list[tuple[Line, Line]], list[Line]]:
-    """Returns which line has become which, and those that have come or gone: of lines that are alike, nobody can tell which.
-
-    Unless all that differs between two looks like an id.
-    """
+    """Returns which line has become which, and those that have come or gone: of lines that are alike, nobody can tell which."""
     first, second = ([_folded_words(line) for line in lines] for lines in (mine, theirs))
     pairs, free, alone = list[tuple[Line, Line]](), dict.fromkeys(range(len(theirs))), list[Line]()
     for line, words in zip(mine, first, strict=True):
         alike = [at for at in free if _are_alike(words, second[at])]
-        if len(alike) > 1 or (alike and sum(_are_alike(words, other) for other in first) > 1):
-            shape = _without_ids(line)
-            alike = [at for at in alike if _without_ids(theirs[at]) == shape][:1]
-        if alike:
+        if len(alike) == 1 == sum(_are_alike(words, other) for other in first):
             del free[alike[0]]
             pairs.append((line, theirs[alike[0]]))
         else:
@@ -141,16 +132,9 @@ def _paired(mine: list[Line], theirs: list[Line]) -> tuple[list[tuple[Line, Line
     return pairs, [*alone, *(theirs[at] for at in free)]
 
 
-def _without_ids(line: Line) -> list[str]:
-    return ["" if len(token) >= LONG and is_opaque(token) else token for token in line.tokens]
-
-
 def _are_alike(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Whether half of the words of two lines are the same, in their order."""
-    most = max(len(a), len(b))
-    if 2 * (Counter(a) & Counter(b)).total() < most:
-        return False
-    return 2 * (len(a) - sum(edit.end - edit.start for edit in edits(a, b, 0))) >= most
+    """Whether half of the words of two lines are the same."""
+    return 2 * (Counter(a) & Counter(b)).total() >= max(len(a), len(b))
 
 
 def _folded_words(line: Line) -> list[str]:

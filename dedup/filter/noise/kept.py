@@ -1,5 +1,6 @@
 """Kept pages, with what they and their other answers have shown."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -16,8 +17,8 @@ from dedup.page.siblings import MAX_PARAMETERS, one_address
 
 #: Kept pages that are known, and characters of their markup that are held: those of the last thousand of 32 kB.
 MAX_KEPT, MAX_HELD = 100_000, 1 << 25
-#: Pages whose lines are held, and characters of their markup.
-MAX_READ, MAX_READ_CHARACTERS = 32, 1 << 20
+#: Characters of the markup of pages whose lines are held.
+MAX_READ = 1 << 20
 
 #: The last part of a path, and parameters.
 Name = tuple[str, ...]
@@ -69,17 +70,14 @@ class KeptPages:
         self._named = Latest[Name, str](MAX_KEPT)  # page ids by the names that addresses may share
         self._held = dict[str, int]()  # characters of the markup that is held, by page id, the oldest first
         self._size = 0
-        self._read = Latest[str, Shown](MAX_READ)
+        self._read = OrderedDict[str, Shown]()
 
     def read(self, page: Shown) -> Sequence[Line]:
         """Returns the lines of a page, which are held for a while."""
         self._read.pop(page.page_id, None)
-        held = sum(len(each.markup) for each in self._read.values())
-        while self._read and (len(self._read) >= MAX_READ or held + len(page.markup) > MAX_READ_CHARACTERS):
-            oldest = self._read.popitem(last=False)[1]
-            held -= len(oldest.markup)
-            oldest.forget()
         self._read[page.page_id] = page
+        while len(self._read) > 1 and sum(len(each.markup) for each in self._read.values()) > MAX_READ:
+            self._read.popitem(last=False)[1].forget()
         return page.read()
 
     def get(self, page_id: str) -> Shown | None:

@@ -14,14 +14,12 @@ from dedup.latest import Latest
 from dedup.page.ids import strip_session
 from dedup.page.siblings import PASSING
 
-#: Kinds that are remembered.
-MAX_KINDS = 10_000
-#: Pages that are fetched again without a new gap, one after the other, before no other is, to learn of gaps.
+#: Pages of a kind that are fetched again without a new gap, or of a host without any, before no other is, to learn of gaps.
 IDLE = 3
 #: Kept pages of a kind that are looked at anew when it has shown a new gap.
 RECENT = 64
-#: Kept pages of a kind that are known without its noise, and those that are remembered as having copies.
-MAX_BY, MAX_DROPPED = 10_000, 1_000
+#: Kept pages of a kind that are remembered as having copies.
+MAX_DROPPED = 1_000
 #: Pages of a kind by which it is known what its pages have in common.
 SAMPLE = 16
 
@@ -65,8 +63,6 @@ class Kind(Struct):
     kept: int = 0  #: its kept pages
     asked: int = 0  #: pages that were fetched again
     idle: int = 0  #: the last of them that have shown no new gap
-    stayed: int = 0  #: pages that have not changed where others of the kind have
-    proved: int = 0  #: and pages that have
     is_trusted: bool = True  #: False once a page was checked that has not changed where several have
     #: Page ids of kept pages for which others were dropped by what the kind has shown.
     dropped: Latest[str, None] = field(default_factory=lambda: Latest(MAX_DROPPED))
@@ -76,18 +72,8 @@ class Kind(Struct):
     #: Of some of these, hashes of the lines that are left without all that may be noise, by a digest of them.
     sample: Latest[int, frozenset[int]] = field(default_factory=lambda: Latest(SAMPLE))
     #: Page ids of kept pages, by what is left of them without all that may be noise.
-    by: Latest[int, str] = field(default_factory=lambda: Latest(MAX_BY))
+    by: Latest[int, str] = field(default_factory=Latest)
     version: int = 0  #: of the gaps, when that was told
-
-    @property
-    def is_known(self) -> bool:
-        """Whether nothing new is expected of its pages."""
-        return self.idle >= IDLE
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether gaps of its pages are often content on others, so that none is asked any more."""
-        return self.stayed >= IDLE and self.stayed > self.proved
 
     def note(self, page_id: str, lines: Sequence[Line], nameless: Sequence[Line]) -> None:
         """Notes what stands on a kept page, and what is left of it without all that may be noise, and without its name if it has one."""

@@ -5,10 +5,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from dedup.filter.noise.addresses import Unique, unique_of
-from dedup.filter.noise.again import MAX_HOSTS
 from dedup.filter.noise.gaps import SEVERAL, Gaps, least_of
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import MAX_KINDS, SAMPLE, Kind, folder_of, has_own, kind_of
+from dedup.filter.noise.kinds import IDLE, SAMPLE, Kind, folder_of, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import lines_of
 from dedup.index import Index
@@ -18,8 +17,6 @@ from dedup.page.urls import host
 
 #: Kinds of which it is held what their pages say, in a quarter of a megabyte each.
 MAX_LOOKED = 200
-#: Pages of a host that were fetched again without any gap, before no others are.
-QUIET = 5
 
 
 class Known:
@@ -29,10 +26,10 @@ class Known:
         self._detector = index.detector
         self._kept = kept
         self._likeness = likeness
-        self._kinds = Latest[str, Kind](MAX_KINDS)
-        self._usual = Latest[str, Kind](MAX_KINDS)  # by folder, that of which most pages were fetched again
+        self._kinds = Latest[str, Kind]()
+        self._usual = Latest[str, Kind]()  # by folder, that of which most pages were fetched again
         self._looked = OrderedDict[int, Kind]()  # of which it is held what their pages say
-        self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched again without any gap, by host
+        self._quiet = Latest[str, int]()  # pages fetched again without any gap, by host
         #: Who is told of two answers to one request: the URL, and both.
         self.heard: list[Callable[[str, Page, Page], None]] = []
 
@@ -54,13 +51,14 @@ class Known:
         lines = least_of(self._kept.read(page), kind.gaps) if len(kind.sample) >= SEVERAL else []
         return unique_of(lines, kind)
 
-    def may_learn(self, url: str, kind: Kind) -> bool:
-        """Returns whether pages of a kind may have gaps that are not known."""
-        return not kind.is_known and (bool(kind.gaps) or self._quiet.get(host(url), 0) < QUIET)
+    def may_learn(self, url: str) -> bool:
+        """Returns whether pages like this one may have gaps that are not known: as many of its host without any tell that none do."""
+        kind = self.kind(url)
+        return kind.idle < IDLE and (bool(kind.gaps) or self._quiet.get(host(url), 0) < IDLE)
 
     async def learn(self, page: Shown, address: str, answer: Page) -> bool:
         """Takes what differs between a page and another answer for gaps, if that still shows the page."""
-        kind, name = self.kind(page.url), host(page.url)
+        kind = self.kind(page.url)
         await self.look_anew(kind)
         before = self._detector.read(page.markup, page.url)
         a, b = self._kept.read(page), lines_of(answer.markup, page.url)
@@ -77,7 +75,7 @@ class Known:
         if kind.asked >= self._usual.get(folder, kind).asked:
             self._usual[folder] = kind
         kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
-        self._quiet[name] = 0 if kind.gaps else self._quiet.get(name, 0) + 1
+        self._quiet[host(page.url)] = 0 if kind.gaps else self._quiet.get(host(page.url), 0) + 1
         for hear in self.heard:
             hear(page.url, before, answer)
         return True

@@ -10,8 +10,6 @@ from dedup.page.urls import host
 
 #: Kept pages of which that is remembered.
 MAX_MANNERS = 30_000
-#: Hosts whose pages share theirs.
-MAX_USUAL = 1_000
 
 
 class Manners:
@@ -21,12 +19,7 @@ class Manners:
         self._index = index
         self._crawl = crawl
         self._manners = Latest[str, Any](MAX_MANNERS)  # by page id
-        self._usual = Latest[str, Any](MAX_USUAL)  # that of the page that was kept last, by host
-
-    @property
-    def hosts(self) -> int:
-        """How many hosts there are of which a page was kept, as far as that is remembered."""
-        return len(self._usual)
+        self._usual = Latest[str, Any]()  # that of the page that was kept last, by host
 
     def note(self, visit: Visit) -> None:
         """Remembers how a page was asked for that is kept."""

@@ -30,7 +30,7 @@ from dedup.filter.noise.manners import Manners
 from dedup.filter.noise.reasons import FAILED, GONE, NOISE, OTHER, STAYED, UNASKED, told
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
-from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
+from dedup.fingerprint.evidence import LEAST_PROBED, Evidence
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
@@ -117,14 +117,14 @@ class Probe:
             filed = await self._index.find(candidate.page_id)
             if filed is None or filed.digest != candidate.digest or filed.scope != scope:
                 continue
-            evidence = self._likeness.evidence(fingerprint, filed)
-            kept, why = await self._content(visit, here, candidate, evidence)
+            near = is_near(here, candidate, self._likeness.evidence(fingerprint, filed))
+            kept, why = await self._content(visit, here, candidate, near=near)
             rule = "address" if why else "probe"
             if not why or await self._mean_one(visit, here, kept):
                 # Meanwhile it may have failed.
                 found = await still_kept(self._index, kept.page_id, kept.digest)
                 return (*found, kept, rule) if found else replace(verdict, why=GONE, beside=kept.url)
-            if is_near(here, kept, evidence):
+            if near:
                 verdict = replace(verdict, why=why, beside=kept.url)
         await self._learn_of_section(visit, here)
         return verdict
@@ -164,34 +164,32 @@ class Probe:
             self._addresses.note(kept.url, here.url, is_equal=own.is_on(its))
         return own.is_on(its) and is_known and own.targets <= its.targets
 
-    async def _content(
-        self, visit: Visit, here: Shown, kept: Shown, evidence: Evidence | None
-    ) -> tuple[Shown, str]:
+    async def _content(self, visit: Visit, here: Shown, kept: Shown, *, near: bool) -> tuple[Shown, str]:
         """Returns a kept page as it is known by then, and why what differs is no noise, once that can be told; "" if it is."""
         while True:
             kept = self._kept.get(kept.page_id) or kept
-            step = self._step(here, kept, evidence)
+            step = self._step(here, kept, near=near)
             if not isinstance(step, Shown):
                 return kept, step
             async with self.asking.turn(step.url):
-                if self._step(here, self._kept.get(kept.page_id) or kept, evidence) is not step:
+                if self._step(here, self._kept.get(kept.page_id) or kept, near=near) is not step:
                     continue  # others have learned it meanwhile
                 if not await self._ask(visit, step, kept):
                     return kept, FAILED
 
-    def _step(self, here: Shown, kept: Shown, evidence: Evidence | None) -> Shown | str:
+    def _step(self, here: Shown, kept: Shown, *, near: bool) -> Shown | str:
         """Returns why a page is no copy of a kept one, "" if it is; or which of the two has to be fetched again before that can be told."""
         a, b = self._kept.read(kept), here.read()
         if not a:
             return kept if self._may_ask(kept) else UNASKED
-        step = self._compare(here, kept, evidence, a, b)
+        step = self._compare(here, kept, a, b, near=near)
         a, b = kept.read_nameless(), here.read_nameless()
         if step and isinstance(step, str) and a and b:  # of pages in a row, the name is no content
-            step = self._compare(here, kept, None, a, b)
+            step = self._compare(here, kept, a, b, near=near)
         return step
 
     def _compare(
-        self, here: Shown, kept: Shown, evidence: Evidence | None, a: Sequence[Line], b: Sequence[Line]
+        self, here: Shown, kept: Shown, a: Sequence[Line], b: Sequence[Line], *, near: bool
     ) -> Shown | str:
         """Returns the same, given the lines of both."""
         if a == b:
@@ -200,12 +198,10 @@ class Probe:
         kind = kinds[0]
         gaps = [kind.gaps for kind in kinds]
         least = least_of(b, *gaps)
-        owns_words = evidence is not None and evidence.matching >= LEAST_MATCHING
-        owns_words = owns_words or a is kept.nameless or has_own(least, *kinds)
+        owns_words = a is kept.nameless or has_own(least, *kinds)
         seen = Seen(kept.address, digest_of(least))
         own = left_of(b, seen, here.own)
         if (here.own or kept.own) and left_of(a, seen, kept.own) == own:  # each has changed there itself
-            kind.proved += 1
             return NOISE
         if owns_words and all(kind.is_trusted for kind in kinds):
             its = left_of(a, seen, kept.own, *gaps)
@@ -213,19 +209,13 @@ class Probe:
                 return self._check_due(kind, here, kept, is_checked=its == own)
         its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
         if its != rest:
-            if not is_near(here, kept, evidence):
+            if not near:
                 return OTHER
-            if kept.asked or not (
-                self._known.may_learn(kept.url, self._known.kind(kept.url)) and are_like(a, b)
-            ):
-                return told(
-                    its, rest, "stayed when it was fetched again" if kept.asked else "were not seen to change"
-                )
+            if kept.asked:
+                return told(its, rest, "stayed when it was fetched again")
+            if not (self._known.may_learn(kept.url) and are_like(a, b)):
+                return told(its, rest, "were not seen to change")
             return kept if self._may_ask(kept) else UNASKED
-        if kind.is_doubtful:
-            return told(a, b, "change on some pages of its kind, and stay on more")
-        if here.asked == kept.asked == TURNS:
-            kind.stayed += 1
         asked = min((kept, here), key=lambda page: page.asked)
         if self._may_ask(asked):
             return asked
@@ -243,7 +233,7 @@ class Probe:
         return NOISE
 
     def _may_ask(self, page: Shown) -> bool:
-        return page.asked < TURNS and self.asking.may_fetch() and self.asking.may_ask(page.url)
+        return page.asked < TURNS and self.asking.may_ask(page.url)
 
     async def _ask(self, visit: Visit, page: Shown, kept: Shown) -> bool:
         """Fetches a page once more, and learns of its gaps; false if it can't be, or shows something else.
@@ -256,10 +246,9 @@ class Probe:
         manner = (filed and self._manners.of(filed, visit)) if is_kept else self._crawl.manner(visit.origin)
         if manner is None:
             return False
-        answers = await self.asking.answers(manner, page.url, visit.origin, lambda answer: True, 1)
-        if not answers:
+        answer = await self.asking.answer(manner, page.url, visit.origin)
+        if answer is None:
             return False
-        answer = answers[0]
         if not page.markup:
             if filed is None or not self._likeness.is_as_filed(answer, filed):
                 count(self._stats, "probe/failed")
@@ -291,7 +280,7 @@ class Probe:
     def _may_teach(self, here: Shown) -> bool:
         kind = self._known.kind(here.url)
         is_one_of_many = kind.kept + 1 >= SECTION * (1 + kind.asked) and (not kind.asked or bool(kind.gaps))
-        return is_one_of_many and self._known.may_learn(here.url, kind) and self._may_ask(here)
+        return is_one_of_many and self._known.may_learn(here.url) and self._may_ask(here)
 
     async def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
         """Notes a page that is kept, or one that is met again."""
@@ -316,13 +305,12 @@ class Probe:
         known = self._kept.get(page_id or "")
         if known is None or known.markup in {"", page.markup} or not page.markup:
             return
-        if self._known.may_learn(known.url, self._known.kind(known.url)):
+        if self._known.may_learn(known.url):
             await self._known.learn(known, known.address, page)
 
     def may_learn(self, url: str) -> bool:
-        """Returns whether pages like this one are fetched again, since their noise is not known, and their host may have some."""
-        may_fetch = self.asking.may_fetch(max(1, self._manners.hosts)) and self.asking.may_ask(url)
-        return may_fetch and self._known.may_learn(url, self._known.kind(url))
+        """Returns whether pages like this one are fetched again, since their noise is not known."""
+        return self._known.may_learn(url) and self.asking.may_ask(url)
 
     async def learn(self, url: str, origin: Any, is_same: Callable[[Page], bool]) -> None:
         """Fetches a page twice more, if it `may_learn` from that.
@@ -333,11 +321,17 @@ class Probe:
         try:
             async with self.asking.turn(url):
                 manner = self._crawl.manner(origin) if self.may_learn(url) else None
-                answers = [] if manner is None else await self.asking.answers(manner, url, origin, is_same, 2)
-                if answers:
-                    first, second = answers
-                    page = Shown(url, url, one_address(url), 0, 0, 0, first.markup)
-                    await self._known.learn(page, page.address, second)
+                if manner is None:
+                    return
+                answers = list[Page]()
+                for _ in range(2):
+                    answer = await self.asking.answer(manner, url, origin)
+                    if answer is None or not is_same(answer):
+                        return
+                    answers.append(answer)
+                first, second = answers
+                page = Shown(url, url, one_address(url), 0, 0, 0, first.markup)
+                await self._known.learn(page, page.address, second)
         except Exception as error:  # noqa: BLE001 (as in `check`)
             logger.debug("No noise is known of %s: %s", inert(url), error)
             count(self._stats, "probe/failed")
@@ -347,10 +341,8 @@ class Probe:
         filed = await self._index.find(page_id)
         if filed is None or (manner := self._manners.of(filed, visit)) is None:
             return None
-        answers = await self.asking.answers(
-            manner, filed.url, visit.origin, lambda answer: self._likeness.is_as_filed(answer, filed), 1
-        )
-        return answers[0] if answers else None
+        answer = await self.asking.answer(manner, filed.url, visit.origin)
+        return answer if answer and self._likeness.is_as_filed(answer, filed) else None
 
     def _noise(self, here: Shown, of: Shown) -> str:
         """Returns the words of a page that are noise."""

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from xxhash import xxh3_64_hexdigest
 
 from dedup.filter.noise.gaps import GAP, Gaps, least_of
-from dedup.filter.noise.kinds import MAX_KINDS, kind_of
+from dedup.filter.noise.kinds import kind_of
 from dedup.filter.noise.lines import Line
 from dedup.latest import Latest
 from dedup.page.html import Page
@@ -96,7 +96,7 @@ class WordGaps:
     """The gaps in what the pages of a crawl say, by their kinds."""
 
     def __init__(self) -> None:
-        self._kinds = Latest[str, _Known](MAX_KINDS)
+        self._kinds = Latest[str, _Known]()
 
     def hear(self, url: str, a: Page, b: Page) -> None:
         """Learns from two answers to one request."""

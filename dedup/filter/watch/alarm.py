@@ -22,8 +22,6 @@ logger = logging.getLogger(__name__)
 #: Paths of one name count as well, such as /1/reviews, /2/reviews, and queries of one path: as many as this for each
 #: name that is allowed.
 PATHS = 20
-#: How many kept pages are counted at most, by host; those that absorb others most often stay.
-MAX_COUNTED = 10_000
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:-\w+)?")
 _INDEX = re.compile(r"(?:index|default|home)\.\w+")
 
@@ -36,8 +34,8 @@ class Alarm:
         self._limit = limit
         self._stats = stats
         # By kept page and host: names and paths.
-        self._absorbed = Latest[tuple[str, str], tuple[set[str], set[str]]](MAX_COUNTED)
-        self._queries = Latest[str, set[str]](MAX_COUNTED)  # of the path of a kept page
+        self._absorbed = Latest[tuple[str, str], tuple[set[str], set[str]]]()
+        self._queries = Latest[str, set[str]]()  # of the path of a kept page
 
     def rings(self, url: str, of: str, asked: str = "") -> bool:
         """Returns whether a near-duplicate is one too many; ``asked`` is the URL that was redirected to it, if one was.

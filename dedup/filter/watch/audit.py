@@ -34,8 +34,6 @@ LEAST = 0.5
 #: A rule is off on a kind of page if it is wrong more often than this, with confidence, and not only once: a kept page
 #: may have changed meanwhile.
 MOST_WRONG = 0.1
-#: Kinds and rules whose drops are known, and kept pages of each for which they were.
-MAX_FOUND, MAX_KEPT = 10_000, 10_000
 #: Rules by which all but noise, and what a page says of its own address, is equal.
 EQUAL = ("exact", "soft_404", "probe")
 #: What `Page.reason` may be where the page was read: its shingles can be compared.
@@ -48,7 +46,7 @@ class _Found(Struct):
     checked: int = 0
     wrong: int = 0
     #: Page ids of kept pages for which others were dropped.
-    kept: Latest[str, None] = field(default_factory=lambda: Latest(MAX_KEPT))
+    kept: Latest[str, None] = field(default_factory=Latest)
 
     is_off: bool = False
 
@@ -79,7 +77,7 @@ class Audit:
         self._stats = stats
         self._fetch = fetch
         self._undo = undo
-        self._found = Latest[tuple[str, str], _Found](MAX_FOUND)  # by rule and kind
+        self._found = Latest[tuple[str, str], _Found]()  # by rule and kind
 
     def trusts(self, url: str, rule: str | None) -> bool:
         """Returns whether a rule may drop a page at this URL."""

@@ -23,8 +23,6 @@ from dedup.settings import Action
 
 #: A content of which no item came at so many addresses has none: else lists of a site without end would be followed for ever.
 ADDRESSES = 5
-#: Pages that are remembered.
-MAX_PAGES = 10_000
 #: Seconds that a near-duplicate which is tried waits for the page that it copies: that may wait for the place of the copy.
 PATIENCE = 1.0
 #: Why the copies of a barren page are fetched again.
@@ -37,18 +35,14 @@ class Barren:
     def __init__(self, claimant: Claimant, watch: Watch) -> None:
         self._claimant = claimant
         self._watch = watch
-        self._kinds = Latest[str, str](MAX_PAGES)  # of pages that are kept and not yet processed, by page id
+        self._kinds = Latest[str, str]()  # of pages that are kept and not yet processed, by page id
         self._giving = set[str]()  # kinds of which an item came
-        self._gave = Latest[str, None](MAX_PAGES)  # page ids of which one came, or of a copy
-        self._silent = Latest[str, str](
-            MAX_PAGES
-        )  # kinds of which none came so far, by the ids of their pages
-        self._barren = Latest[str, None](MAX_PAGES)  # page ids
-        self._addresses = Latest[str, int](
-            MAX_PAGES
-        )  # at how many others no item came of the content of a page
+        self._gave = Latest[str, None]()  # page ids of which one came, or of a copy
+        self._silent = Latest[str, str]()  # kinds of which none came so far, by the ids of their pages
+        self._barren = Latest[str, None]()  # page ids
+        self._addresses = Latest[str, int]()  # at how many others no item came of the content of a page
         self._copies = Counter[str]()  # near-duplicates of pages of kinds of which none came
-        self._tried = Latest[str, None](MAX_PAGES)  # page ids of those that are tried
+        self._tried = Latest[str, None]()  # page ids of those that are tried
         self._waited = dict[str, asyncio.Event]()  # pages for which one of these waits
         self._letting_go: asyncio.Task[None] | None = None
 

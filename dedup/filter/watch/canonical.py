@@ -5,19 +5,16 @@ it is a page of its own.  So how often sites agree tells the precision of a craw
 is decided by it: templates often name a wrong page.
 """
 
-from dedup.latest import Latest
+from dedup.latest import PAGES, Latest
 from dedup.page.preference import plain
 from dedup.page.urls import digest
-
-#: Kept pages whose canonical URLs are remembered, which are other than their own (about 150 bytes each).
-MAX_KEPT = 100_000
 
 
 class Canonicals:
     """The canonical URLs of the pages of a crawl."""
 
     def __init__(self) -> None:
-        self._kept = Latest[int, int](MAX_KEPT)
+        self._kept = Latest[int, int](PAGES)  # whose canonical URL is another
 
     def keep(self, url: str, canonical: str) -> None:
         """Takes note of a page that is kept."""

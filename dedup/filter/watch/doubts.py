@@ -35,8 +35,6 @@ INTERVAL = 1.0
 PATIENCE = 20.0
 #: ... and this many times as long if the page is done and its run is silent: by then the lease of a dead run has ended.
 SILENCE = 3.5
-#: At every tenth look it is asked anew who has filed the pages that are done: another run may have met one again.
-ASKED_ANEW = 10
 #: A page is fetched again this often because a crawler died or was silent for too long; then it is kept in any case.
 MAX_AGAIN = 5
 #: How many uncertain drops are remembered at most, and how many of those that seem to be certain.
@@ -71,7 +69,6 @@ class Watch:
         self._silent: dict[str, float] = {}
         # Since when that page, or a sign of its run, is waited for.
         self._since = Latest[str, float](MAX_DOUBTS)
-        self._looks = 0
         self._looked = -math.inf  # when the last look that has come to its end began
         self._certain: dict[str, list[Drop]] = {}  # likewise, where nothing is waited for
         self._certain_count = 0
@@ -126,7 +123,6 @@ class Watch:
         while self._waiting or self._silent:
             await asyncio.sleep(INTERVAL)
             began = time.monotonic()
-            self._looks += 1
             with suppress(DedupError):  # the index is out of reach: it is asked again
                 await self._ask_for_pages()
                 await self._ask_for_runs()
@@ -143,11 +139,8 @@ class Watch:
 
     async def _is_as_it_was(self, of_id: str) -> bool:
         """Returns whether a page is filed with what others were dropped for: it may have failed, and been claimed anew."""
-        before = self._runs.get(of_id)
-        if before and self._looks % ASKED_ANEW:
-            return True
         filed = await self._index.find(of_id)
-        drops = self._waiting.get(of_id, [])
+        before, drops = self._runs.get(of_id), self._waiting.get(of_id, [])
         if filed is None or not all(drop.of_simhash in (None, filed.simhash) for drop in drops):
             return False
         if drops and filed.run != before:

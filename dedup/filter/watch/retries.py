@@ -6,9 +6,6 @@ A callback may give up at last.  What it got then is the same as before, and is 
 from dedup.fingerprint.simhash import distance
 from dedup.latest import Latest
 
-#: How many pages are remembered at most.
-MAX_ASKED = 10_000
-
 
 class Retries:
     """Remembers what pages showed when their callbacks asked for them again."""
@@ -16,7 +13,7 @@ class Retries:
     def __init__(self, max_distance: int) -> None:
         """``max_distance``: two answers are the same if their simhashes differ in at most this many bits."""
         self._max_distance = max_distance
-        self._shown = Latest[str, int](MAX_ASKED)  # simhash by page id
+        self._shown = Latest[str, int]()  # simhash by page id
 
     def add(self, page_id: str, simhash: int | None) -> None:
         """Notes that a page was asked for again."""

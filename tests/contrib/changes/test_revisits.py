@@ -14,9 +14,6 @@ import pytest
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
-from dedup.contrib.changes.file import History
-from dedup.contrib.changes.validators import Held
-from dedup.index.lifecycle import CRAWL
 from dedup.scrapy.signals import filter_opened
 from tests.support.crawls import Answer, Crawl, Run, Site, Walker, page
 from tests.support.processes import Scrapy
@@ -369,20 +366,6 @@ def test_what_was_deleted_does_not_matter(crawls: Crawls, lost: str) -> None:
     server.change("/a", page("another", "/behind-a"))
     assert "/a" in paths(crawls(server))
     assert {*server.sent} == ({*PAGES} if lost == "history" else {"/a"})
-
-
-def test_a_history_tells_whether_anything_is_held(tmp_path: Path) -> None:
-    with History(tmp_path / "history") as history:
-        history.begin("a" * CRAWL)
-        assert not history.validators
-        history.validators.write("http://a.org/", Held("1", '"7"', "", "", "", 1, 2, 3, "", b""))
-        history.flush()
-        assert history.validators
-    with History(tmp_path / "history") as history:
-        assert history.validators
-        history.validators.write("http://a.org/", None)
-        history.flush()
-        assert not history.validators
 
 
 def test_an_etag_of_two_contents_tells_nothing(crawls: Crawls) -> None:

@@ -3,6 +3,9 @@
 A page is barren if, but for its own address and for links that lead on in the same way, it says what another page of that
 way has said.  Once so many pages of a way were barren in a row, links to more of them that are found on barren pages are
 parked: they are not followed.  A page that says anything new ends the row, and all that other pages link to is followed.
+
+Pages of one pattern and one heading that only differ in a few new words are kept, too, however many are fetched.  A site
+that makes up new adverts, quotes or prices at each request never ends either, and somebody should be told.
 """
 
 import logging
@@ -16,6 +19,7 @@ from urllib.parse import unquote
 from dedup.filter.noise.error_page import Address
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Outcome
+from dedup.index.verdict import Near
 from dedup.latest import PAGES, Latest
 from dedup.page.html import Page
 from dedup.page.ids import is_opaque, strip_session
@@ -26,7 +30,7 @@ from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
 
-#: How many barren pages of a way in a row look like a trap.
+#: How many pages of one pattern, or barren ones of a way in a row, look like a trap.
 LEAST = 30
 #: A page of more tokens takes too long to compare.
 MAX_TOKENS = 10_000
@@ -42,6 +46,8 @@ class Traps:
 
     def __init__(self, stats: Stats) -> None:
         self._stats = stats
+        self._pages = Latest[str, tuple[int, float]]()  # and their new shingles, by pattern
+        self._most = LEAST - 1
         self._rows = Latest[Way, int]()  # barren pages since the last one that was not
         self._shapes = Latest[int, None](PAGES)  # of headings and lengths
         self._said = Latest[int, None](PAGES)
@@ -52,9 +58,25 @@ class Traps:
         """Counts a page that was judged."""
         if outcome.verdict.crowded:
             self.crowd(url)
-        if (near := outcome.verdict.near) is not None:
-            count(self._stats, "own_content", None if near.evidence else "host_unknown")
+        if outcome.verdict.near is not None:
+            self.add(url, outcome.verdict.near)
         self.meet(url, outcome.page, kept=outcome.record is None)
+
+    def add(self, url: str, near: Near) -> None:
+        """Counts a page that was kept although it resembles another."""
+        evidence = near.evidence
+        count(self._stats, "own_content", None if evidence else "host_unknown")
+        if evidence is None or evidence.other_name:
+            return  # it is called otherwise: it is another page
+        name = pattern(url)
+        if "*" not in name:
+            return
+        pages, new = self._pages.get(name, (0, 0.0))
+        self._pages[name] = pages, new = pages + 1, new + evidence.new
+        if pages > self._most:
+            self._most = pages
+            told = f"{inert(name)}: {pages:,} pages that differ in about {round(new / pages):,} shingles each"
+            self._stats.set_value("dedup/trap", told)
 
     def crowd(self, url: str) -> None:
         """Counts a page that was kept though not all pages like it were looked at, and warns at the first."""

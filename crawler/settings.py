@@ -56,8 +56,8 @@ DEDUP_TYPES = "html"
 # If true, an incremental crawl asks for a page only if it has changed, as the server says (ETag,
 # Last-Modified). If not, all pages are downloaded.
 DEDUP_CONDITIONAL = True
-# If true, a URL is not downloaded that differs from that of a kept page only in parameters which do not
-# matter, as the site says by the header No-Vary-Search.
+# If true, a URL is not downloaded if it differs from that of a kept page only in parameters that do not
+# matter, by the site's header No-Vary-Search.
 DEDUP_NO_VARY_SEARCH = True
 # Requests may carry different values under these keys, and their pages are compared all the same.  Allowed: a
 # tuple of keys of cb_kwargs and meta.
@@ -71,8 +71,8 @@ DEDUP_LOG = "duplicates.jsonl"
 # If true, Scrapy's log has a line for each near-duplicate; else it has one for the first ten, and then
 # counts.
 DEDUP_SHOW_ALL = False
-# If true, the words of pages are stored beside the index. Then `scrapy changes` tells what has become of the
-# site since the last crawl, and a report shows what differs between two pages.
+# If true, the words of pages are stored beside the index, for `scrapy changes`, and for a report that shows
+# what differs between two pages.
 DEDUP_KEEP_TEXT = False
 # A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following its links
 # ("nofollow"), or only logged ("mark").
@@ -80,9 +80,8 @@ DEDUP_ACTION = "drop"
 # Near-duplicates that are fewer links than this from the start are only logged, and never dropped.  Allowed:
 # a whole number from 0 to 1,000,000,000,000.
 DEDUP_MIN_DEPTH = 0
-# If true, only what is new or has changed since earlier crawls is handed over: the items of an unchanged page
-# are left out, and its links are followed all the same. Of "words" every word of a page counts, else its own
-# content.
+# If true, only what is new or has changed since earlier crawls is handed over. The items of an unchanged page
+# are left out, and its links are followed. With "words" every word of a page counts, else its own content.
 DEDUP_INCREMENTAL = False
 # While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), or it ends
 # ("stop").
@@ -91,9 +90,8 @@ DEDUP_ON_INDEX_FAILURE = "keep"
 # this, the page is taken for a login wall: a warning is logged, and pages that look like it are kept. 0 turns
 # this off.  Allowed: a whole number from 0 to 1,000,000,000,000.
 DEDUP_MAX_CLUSTER = 5
-# If true, pages are fetched again where that tells whether two pages differ in content, or only in noise,
-# such as a counter or an advert. And a host is asked for two addresses that can't exist where that tells
-# whether pages alike are soft 404s. If not, such pages are kept.
+# If true, pages are fetched again to tell whether two differ in content, or only in noise, such as a counter.
+# And a host is asked for two addresses that can't exist, to tell soft 404s. If not, such pages are kept.
 DEDUP_PROBE = True
 # This share of the drops is checked again by all shingles of both pages. Of the URLs that only dropped pages
 # link to, this share is fetched at the end and judged: one more download each.  Allowed: a number from 0 to
@@ -134,12 +132,10 @@ DEDUP_MEGASHINGLE_SIZE = 2
 # All pages are compared with each other ("all"), or only those of one host ("host") or of one registered
 # domain ("site").
 DEDUP_SCOPE = "all"
-# If true, what many pages of a host share, such as menus and footers, proves nothing: what is a page's own
-# has to match, too.
+# If true, what many pages of a host share, such as menus, proves nothing: what is a page's own has to match.
 DEDUP_CHROME = True
-# Each of two near-duplicates contains at least this share of what is the other's own, that is, of the
-# shingles that few pages of the host have. A higher value drops less, and below .8 other pages are dropped.
-# Allowed: a number from 0 to 1.
+# Each of two near-duplicates contains at least this share of the other's unique content. A higher value drops
+# less, and below .8 other pages are dropped.  Allowed: a number from 0 to 1.
 DEDUP_MIN_CONTAINMENT = 0.85
 # An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict.
 # Allowed: a whole number from 1 to 1,000,000,000,000.

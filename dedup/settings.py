@@ -50,8 +50,8 @@ class CrawlSettings(Group):
         "If true, an incremental crawl asks for a page only if it has changed, as the server says (ETag, "
         "Last-Modified). If not, all pages are downloaded.")
     no_vary_search: bool = setting(True, Flag(),
-        "If true, a URL is not downloaded that differs from that of a kept page only in parameters which do not matter, as the site "
-        "says by the header No-Vary-Search.")
+        "If true, a URL is not downloaded if it differs from that of a kept page only in parameters that do not matter, by the "
+        "site's header No-Vary-Search.")
     ignore_carried: tuple[str, ...] = setting((), Texts("a tuple of keys of cb_kwargs and meta"),
         "Requests may carry different values under these keys, and their pages are compared all the same.")
     keep_start: bool = setting(True, Flag(),
@@ -64,8 +64,8 @@ class CrawlSettings(Group):
         "If true, Scrapy's log has a line for each near-duplicate; else it has one for the first ten, and "
         "then counts.")
     keep_text: bool = setting(False, Flag(),
-        "If true, the words of pages are stored beside the index. Then `scrapy changes` tells what has become of the "
-        "site since the last crawl, and a report shows what differs between two pages.")
+        "If true, the words of pages are stored beside the index, for `scrapy changes`, and for a report that shows what "
+        "differs between two pages.")
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,8 @@ class FilterSettings(Group):
     min_depth: int = setting(0, Number(0, _MANY),
         "Near-duplicates that are fewer links than this from the start are only logged, and never dropped.")
     incremental: bool | str = setting(False, Flag((True, False, "words")),
-        "If true, only what is new or has changed since earlier crawls is handed over: the items of an unchanged page "
-        'are left out, and its links are followed all the same. Of "words" every word of a page counts, else its own '
-        "content.")
+        "If true, only what is new or has changed since earlier crawls is handed over. The items of an unchanged page are "
+        'left out, and its links are followed. With "words" every word of a page counts, else its own content.')
     on_index_failure: str = setting("keep", Choice(("keep", "pause", "stop")),
         'While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), '
         'or it ends ("stop").')
@@ -89,9 +88,8 @@ class FilterSettings(Group):
         "this, the page is taken for a login wall: a warning is logged, and pages that look like it are kept. 0 turns "
         "this off.")
     probe: bool = setting(True, Flag(),
-        "If true, pages are fetched again where that tells whether two pages differ in content, or only in noise, such as a "
-        "counter or an advert. And a host is asked for two addresses that can't exist where that tells whether pages alike are "
-        "soft 404s. If not, such pages are kept.")
+        "If true, pages are fetched again to tell whether two differ in content, or only in noise, such as a counter. And a "
+        "host is asked for two addresses that can't exist, to tell soft 404s. If not, such pages are kept.")
     audit: float = setting(0.0, Number(0.0, 1.0),
         "This share of the drops is checked again by all shingles of both pages. Of the URLs that only dropped pages "
         "link to, this share is fetched at the end and judged: one more download each.")
@@ -137,11 +135,10 @@ class IndexSettings(Group):
         'All pages are compared with each other ("all"), or only those of one host ("host") or of one '
         'registered domain ("site").')
     chrome: bool = setting(True, Flag(),
-        "If true, what many pages of a host share, such as menus and footers, proves nothing: what is a "
-        "page's own has to match, too.")
+        "If true, what many pages of a host share, such as menus, proves nothing: what is a page's own has to match.")
     min_containment: float = setting(0.85, Number(0.0, 1.0),
-        "Each of two near-duplicates contains at least this share of what is the other's own, that is, of the "
-        "shingles that few pages of the host have. A higher value drops less, and below .8 other pages are dropped.")
+        "Each of two near-duplicates contains at least this share of the other's unique content. A higher value drops less, "
+        "and below .8 other pages are dropped.")
     expected_pages: int = setting(1_000_000, Number(1, _MANY),
         "An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict.")
     lease: float = setting(60.0, Number(1.0, 60.0),

@@ -15,7 +15,7 @@ from tests.support import ROOT
 
 #: A section of the reference: its setting, the facts, and what was written by hand.
 _SECTION = re.compile(
-    r"^### `DEDUP_(\w+)`\n((?:(?!^#).)*?^- Allowed: .*?\n)?\n*((?:^- .*?)?)\n*(?=^##)",
+    r"^### `DEDUP_(\w+)`\n((?:(?!^#).)*?^- Default: .*?\n)?\n*((?:^- .*?)?)\n*(?=^##)",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -80,8 +80,7 @@ def _facts(setting: Setting) -> str:
     lines = [
         f"### `DEDUP_{setting.name.upper()}`\n",
         _wrap(setting.text, "", 119) + "\n",
-        f"- Default: `{_shown(setting.default)}`",
-        _wrap(f"- Allowed: {allowed}", "  ", 119) + "\n",
+        _wrap(f"- Default: `{_shown(setting.default)}`. Allowed: {allowed}", "  ", 119) + "\n",
     ]
     return "\n".join(lines)
 

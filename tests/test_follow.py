@@ -55,8 +55,13 @@ def test_links_of_a_near_duplicate_are_followed_and_its_items_left_out(follow: R
     assert done.mishaps == []
 
 
-def test_a_mirror_is_left_when_it_brings_nothing(follow: Run, parked: Path) -> None:
-    done = follow(mirror(400), CONCURRENT_REQUESTS=1)  # else some are under way when the rate falls
+def test_a_mirror_is_left_when_it_brings_nothing(follow: Run, parked: Path, site: Site) -> None:
+    def on_request(path: str) -> None:
+        if path == "/copy/list.html":  # once all that it leads to is known
+            wait_until(lambda: site.stats.get("dedup/pages", 0) >= 402)
+
+    site.on_request = on_request
+    done = follow(mirror(400), CONCURRENT_REQUESTS=2)
     copies = [path for path in done.requests if path.startswith("/copy/article")]
     assert len(copies) < 120
     assert done.figures["links/waiting"] == 400 - len(copies)

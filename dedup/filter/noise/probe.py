@@ -4,7 +4,7 @@ their kind were.
 A page that may be a copy is compared with the kept page line by line.  What differs is content unless it is noise, and
 nothing in two pages says which.  So one of them is fetched once more, and what differs between its answers is noise of that
 page; where several pages have shown it, of its kind (`dedup.filter.noise.gaps`).  Before a page is dropped for what others
-have shown, it is asked itself: the first is, and one whenever there are twice as many.  If it stays as it is, that was
+have shown, it is asked itself: the first is, and one whenever there are four times as many.  If it stays as it is, that was
 content, what was dropped since is fetched again, and from then on each page has to change itself.
 
 Something that is the pages' own has to be left without noise: two walls are no copies of each other.  Whatever is met again

@@ -1007,7 +1007,9 @@ def test_a_password_is_shown_neither_by_an_error_nor_by_where(address: str) -> N
 
 
 @driven
-async def test_a_password_is_not_shown_when_the_server_is_away() -> None:
+async def test_a_password_is_not_shown_when_the_server_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 0.5)
+
     async def failure(address: str) -> str:
         index = open_index(address, DETECTOR)
         with pytest.raises(DedupError) as error:

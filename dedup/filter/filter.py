@@ -95,6 +95,7 @@ class Filter:
         if case.record is None:
             self._keep(case, outcome)
         else:
+            self._probe.name(verdict.of_id, visit.url)
             self._copies.follow_up(visit, outcome, case.record, case.body)
             if verdict.of == visit.referer:
                 self._copies.note_link(visit.referer, leads_to_page=False)

@@ -28,7 +28,7 @@ from dedup.filter.noise.lines import Line
 
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
 #: not shown.
-SEVERAL, MANY = 2, 6
+SEVERAL, MANY = 2, 4
 #: Tokens on either side by which a gap in a line is known.
 AROUND = 3
 #: Gaps of one sort that are remembered, and what each has shown: beyond that, what changes is content.

@@ -1,7 +1,7 @@
 """Kept pages, with what they and their other answers have shown."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -67,7 +67,8 @@ class KeptPages:
 
     def __init__(self) -> None:
         self._pages = Latest[str, Shown](MAX_KEPT)
-        self._named = Latest[Name, str](MAX_KEPT)  # page ids by the names that addresses may share
+        #: Page ids, and the addresses of them or of their copies, by the names that others may share with these.
+        self._named = Latest[Name, tuple[str, str]](MAX_KEPT)
         self._held = dict[str, int]()  # characters of the markup that is held, by page id, the oldest first
         self._size = 0
         self._read = OrderedDict[str, Shown]()
@@ -84,18 +85,30 @@ class KeptPages:
         return self._pages.get(page_id)
 
     def like(self, page: Shown) -> list[Shown]:
-        """Returns the first kept pages of whose addresses all is the same but hosts, folders and one parameter."""
-        found = (self._pages.get(self._named.get(name, "")) for name in names_of(page.url)[1])
+        """Returns the first kept pages of whose addresses, or of a copy's, all is the same but hosts, folders and one parameter."""
+        found = (self._pages.get(page_id) for page_id, _ in self._like(page.url))
         return [*filter(None, found)]
+
+    def address_like(self, page: Shown, url: str) -> str:
+        """Returns the address of a kept page, or of a copy of it, that shares a name with a URL; "" if there is none."""
+        found = (like for page_id, like in self._like(url) if page_id == page.page_id)
+        return page.url if share_name(page.url, url) else next(found, "")
+
+    def name(self, page_id: str, url: str) -> None:
+        """Notes an address at which a kept page, or a copy of it, is."""
+        for name in names_of(url)[0]:
+            if name not in self._named:
+                self._named[name] = page_id, url
+
+    def _like(self, url: str) -> Iterator[tuple[str, str]]:
+        return filter(None, map(self._named.get, names_of(url)[1]))
 
     def add(self, page: Shown) -> None:
         """Takes up a page, or what it shows by now."""
         self._drop(page.page_id)
         page.forget()
         self._pages[page.page_id] = page
-        for name in names_of(page.url)[0]:
-            if name not in self._named:
-                self._named[name] = page.page_id
+        self.name(page.page_id, page.url)
         self._held[page.page_id] = len(page.markup)
         self._size += len(page.markup)
         while self._size > MAX_HELD and len(self._held) > 1:

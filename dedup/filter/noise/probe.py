@@ -21,7 +21,7 @@ from dedup.filter.noise.addresses import Addresses
 from dedup.filter.noise.again import Again
 from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.gaps import Seen, digest_of, least_of, left_of
-from dedup.filter.noise.kept import KeptPages, Shown, share_name
+from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import Kind, has_own
 from dedup.filter.noise.known import Known
 from dedup.filter.noise.likeness import Likeness, still_kept
@@ -152,16 +152,17 @@ class Probe:
 
     async def _mean_one(self, visit: Visit, here: Shown, kept: Shown) -> bool:
         """Returns whether the addresses of two pages mean one, as was seen on others, and the kept one has this one's unique content."""
-        kind = self._known.kind(here.url)
-        if self._known.kind(kept.url) is kind or not kept.markup or not share_name(kept.url, here.url):
+        kind, its_kind = self._known.kind(here.url), self._known.kind(kept.url)
+        url = self._kept.address_like(kept, here.url)
+        if its_kind is kind or not kept.markup or not url:
             return False
         its, own = [await self._known.unique(page) for page in (kept, here)]
         if not own.is_on(its) and own.words and not kind.asked and self._may_ask(here):
             await self._ask(visit, here, here)  # what tells them apart may be noise of its kind
-            own = await self._known.unique(here)
-        is_known = self._addresses.may_mean_one(kept.url, here.url)
-        if own.is_on(its) or (kind.asked and its.words and not its.is_on(own)):
-            self._addresses.note(kept.url, here.url, is_equal=own.is_on(its))
+            its, own = [await self._known.unique(page) for page in (kept, here)]
+        is_known = self._addresses.may_mean_one(url, here.url)
+        if own.is_on(its) or (kind.asked and its_kind.asked and its.words and not its.is_on(own)):
+            self._addresses.note(url, here.url, is_equal=own.is_on(its))
         return own.is_on(its) and is_known and own.targets <= its.targets
 
     async def _content(self, visit: Visit, here: Shown, kept: Shown, *, near: bool) -> tuple[Shown, str]:
@@ -201,7 +202,10 @@ class Probe:
         owns_words = a is kept.nameless or has_own(least, *kinds)
         seen = Seen(kept.address, digest_of(least))
         own = left_of(b, seen, here.own)
-        if (here.own or kept.own) and left_of(a, seen, kept.own) == own:  # each has changed there itself
+        if (here.own or kept.own) and left_of(
+            a, seen, kept.own
+        ) == own:  # each has changed there itself, as a check would show
+            kind.drops += 1
             return NOISE
         if owns_words and all(kind.is_trusted for kind in kinds):
             its = left_of(a, seen, kept.own, *gaps)
@@ -224,7 +228,7 @@ class Probe:
     def _check_due(self, kind: Kind, here: Shown, kept: Shown, *, is_checked: bool) -> Shown | str:
         """Returns whether a page is a copy by what its kind has shown; or the page, if it has to be asked itself whether it changes."""
         if kind.is_due and not is_checked:
-            if here.asked == TURNS:
+            if here.own is not None and here.asked == TURNS:
                 self._distrust(kind)
                 return STAYED
             return here if self._may_ask(here) else UNASKED
@@ -288,6 +292,11 @@ class Probe:
             read = _read(visit, page)
             await self.meet(visit.page_id, read)
             self._keep(visit, Shown.at_hand(visit, read, fingerprint))
+
+    def name(self, page_id: str | None, url: str) -> None:
+        """Notes where a copy of a kept page is: what is like that address may be like this page."""
+        if page_id:
+            self._kept.name(page_id, url)
 
     def _keep(self, visit: Visit, here: Shown) -> None:
         if not here.markup:

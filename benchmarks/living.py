@@ -27,6 +27,7 @@ from statistics import mean, median
 from rich.console import Console
 from rich.progress import track
 
+from dedup.settings import PROFILES, FilterSettings
 from tests.support.living import ADDRESSES, NOISES, Answering, Fates, crawl, pages_of, shuffled
 from tests.support.pages.everyday import KINDS, Maker
 from tests.support.pages.signs import SIGNS
@@ -144,12 +145,14 @@ class Cell:
         }
 
 
-def measure(kind: str, noise: str, addresses: str, orders: int, at_once: int, seed: int) -> Kind:
+def measure(
+    kind: str, noise: str, addresses: str, orders: int, at_once: int, seed: int, **settings: object
+) -> Kind:
     pages = pages_of(kind, ALL[kind], addresses, NOISES[noise])
     each = [shuffled(pages, seed + number) for number in range(orders)]
 
     def run(order: Sequence[Answering], at_once: int) -> Fates:
-        return asyncio.run(crawl(order, seed=seed, at_once=at_once))
+        return asyncio.run(crawl(order, seed=seed, at_once=at_once, **settings))
 
     contents = len({page.key for page in pages})
     return Kind(kind, contents, [run(order, 1) for order in each], run(each[0], at_once))
@@ -169,11 +172,15 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=5, metavar="N")
     parser.add_argument("--at-once", type=int, default=8, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--profile", choices=PROFILES, default="balanced", help="what it sets of the filter")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go, too")
     parser.add_argument(
         "--quick", action="store_true", help="a sample of kinds, noises and addresses, two orders"
     )
     options = parser.parse_args()
+    profile = {
+        name: value for name, value in PROFILES[options.profile].items() if name in FilterSettings.settings()
+    }
     logging.getLogger("dedup").setLevel(logging.CRITICAL)  # alarms would tear the table apart
     kinds = [kind for kind in ALL if re.search(options.kinds, kind)]
     if options.quick:
@@ -186,7 +193,7 @@ def main() -> None:
             cell = Cell(noise, addresses)
             for kind in track(kinds, f"{noise}, {addresses}", console=console, transient=True):
                 cell.kinds.append(
-                    measure(kind, noise, addresses, options.orders, options.at_once, options.seed)
+                    measure(kind, noise, addresses, options.orders, options.at_once, options.seed, **profile)
                 )
             found.append(cell.figures())
             if len(found) == 1:

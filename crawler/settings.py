@@ -35,6 +35,9 @@ TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 # --- The near-duplicate filter; the values shown are the defaults
 # The filter can be turned off as a whole.
 DEDUP_ENABLED = True
+# How much is asked of the site: "careful" looks behind near-duplicates, checks one drop in twenty again, and
+# waits for an index that is away; "thrifty" asks for no page twice. What is set beside it counts more.
+DEDUP_PROFILE = "balanced"
 # Kept pages are filed here; by default in a file of the spider, .scrapy/dedup/PROJECT/SPIDER.sqlite.
 # Allowed: 'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET',
 # 'redis+cluster://HOST:PORT,...', 'rediss+cluster://...'.
@@ -85,18 +88,18 @@ DEDUP_MIN_DEPTH = 0
 DEDUP_INCREMENTAL = False
 # While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), or it ends
 # ("stop").
-DEDUP_ON_INDEX_FAILURE = "keep"
+# DEDUP_ON_INDEX_FAILURE = "keep"
 # If the near-duplicates of one page have more different names (last parts of their paths) on one host than
 # this, the page is taken for a login wall: a warning is logged, and pages that look like it are kept. 0 turns
 # this off.  Allowed: a whole number from 0 to 1,000,000,000,000.
 DEDUP_MAX_CLUSTER = 5
 # If true, pages are fetched again to tell whether two differ in content, or only in noise, such as a counter.
 # And a host is asked for two addresses that can't exist, to tell soft 404s. If not, such pages are kept.
-DEDUP_PROBE = True
+# DEDUP_PROBE = True
 # This share of the drops is checked again by all shingles of both pages. Of the URLs that only dropped pages
 # link to, this share is fetched at the end and judged: one more download each.  Allowed: a number from 0 to
 # 1.
-DEDUP_AUDIT = 0.0
+# DEDUP_AUDIT = 0.0
 # Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value finds more
 # candidates.  Allowed: a whole number from 0 to 7.
 DEDUP_MAX_DISTANCE = 6
@@ -148,7 +151,7 @@ DEDUP_LEASE = 60.0
 DEDUP_TABLES = None
 # What becomes of the links of near-duplicates that are dropped or not followed: left out ("never"), followed
 # as far as pages like them turn out to be new ("yield"), or all followed ("all").
-DEDUP_FOLLOW = "never"
+# DEDUP_FOLLOW = "never"
 # Links that are not downloaded are logged in this file, in JSON Lines, each with the reason.  Allowed: a
 # path, in which %(name)s and %(time)s are filled in, or '' for none.
 DEDUP_PARKED = "parked.jsonl"

@@ -19,6 +19,13 @@ Types = Literal["html", "text", "all"]
 #: Which links of near-duplicates are followed; the setting of that name says what each means.
 Follow = Literal["never", "yield", "all"]
 
+#: Settings that belong together, by one word: what each sets that is not set otherwise.
+PROFILES: Mapping[str, Mapping[str, object]] = {
+    "careful": {"audit": 0.05, "follow": "yield", "on_index_failure": "pause"},
+    "balanced": {},
+    "thrifty": {"probe": False},
+}
+
 _MANY = 10**12  # more than there will ever be
 
 
@@ -28,6 +35,9 @@ class CrawlSettings(Group):
     """A Scrapy project: where things are, and which responses and requests the filter sees."""
 
     enabled: bool = setting(True, Flag(), "The filter can be turned off as a whole.")
+    profile: str = setting("balanced", Choice(tuple(PROFILES)),
+        'How much is asked of the site: "careful" looks behind near-duplicates, checks one drop in twenty again, '
+        'and waits for an index that is away; "thrifty" asks for no page twice. What is set beside it counts more.')
     index: str | None = setting(None,
         Text("'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET', "
              "'redis+cluster://HOST:PORT,...', 'rediss+cluster://...'"),

@@ -5,6 +5,8 @@ from itertools import cycle
 import pytest
 
 from benchmarks.living import ALL
+from dedup.filter.noise.addresses import ENOUGH
+from dedup.filter.noise.gaps import SEVERAL
 from tests.support import slow
 from tests.support.coroutines import driven
 from tests.support.living import ADDRESSES, NOISES, crawl, pages_of, shuffled
@@ -48,3 +50,24 @@ async def test_no_content_of_a_living_site_is_lost(
 ) -> None:
     pages = pages_of(kind, ALL[kind], addresses, NOISES[noise])
     assert (await crawl(shuffled(pages, 1), at_once=at_once)).lost() == set()
+
+
+@pytest.mark.parametrize("noise", ["static", "shuffled", "drawn"])
+@driven
+async def test_requests_are_few_and_print_copies_found_with_eight_at_once(noise: str) -> None:
+    pages = pages_of("coins", ALL["coins"], "words", NOISES[noise])
+    fates = await crawl(shuffled(pages, 2), seed=1, at_once=8)
+    assert fates.requests <= (0.03 if noise == "static" else 0.15) * len(fates.order)
+    assert sum("/print/" in url for url in fates.drops) >= 3
+
+
+@driven
+async def test_a_kept_page_is_found_by_the_name_of_its_copy() -> None:
+    pages = pages_of("coins", ALL["coins"], "words", NOISES["static"])
+    rank = {"unknown": 0, "": 1, "print": 2}  # kept at ?x=mail, met without, and only then in print
+    order = sorted((page for page in pages if page.form in rank), key=lambda page: rank[page.form])
+    fates = await crawl(order)
+    kept = {page.key for page in order if page.form == "print" and page.url in fates.kept}
+    assert (
+        len(kept) == SEVERAL + ENOUGH
+    )  # until it is known what pages have in common, and what addresses mean

@@ -17,8 +17,8 @@ from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
 from dedup.scrapy.commands.compare.run import run as compare
 from dedup.scrapy.commands.evaluate.run import run as evaluate
-from dedup.scrapy.settings import read_settings
-from dedup.settings import SETTINGS, DetectorSettings, FilterSettings, IndexSettings
+from dedup.scrapy.settings import read_group, read_settings
+from dedup.settings import GROUPS, PROFILES, SETTINGS, DetectorSettings, FilterSettings, IndexSettings
 from dedup.values import Group
 from tests.support.arrivals import OF_ARCHIVES, VERDICT, check, other, watch
 from tests.support.crawls import TWINS, Run, words
@@ -30,6 +30,19 @@ SENT: dict[str, type[Group]] = {"detector": Detector, "plan": IndexSettings, "fi
 def project(name: str, value: object, **more: object) -> Settings:
     """The settings of a project that changes one."""
     return Settings({f"DEDUP_{name.upper()}": value} | more)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_profile_sets_what_is_not_set_otherwise(profile: str) -> None:
+    def made(**more: object) -> dict[str, object]:
+        settings = project("profile", profile, **more)
+        return {
+            name: value for group in GROUPS for name, value in vars(read_group(settings, group)).items()
+        } | {"profile": "balanced"}
+
+    plain = {name: each.default for name, each in SETTINGS.items()}
+    assert made() == {**plain, "log": made()["log"], "parked": made()["parked"], **PROFILES[profile]}
+    assert made(DEDUP_AUDIT=0.5, DEDUP_PROBE=True) == made() | {"audit": 0.5, "probe": True}
 
 
 def text(more: str = "") -> str:

@@ -17,6 +17,7 @@ from dedup.errors import DedupError, SettingsError
 from dedup.scrapy.places import default_namespace, file_of, history_of, in_project, index_folder
 from dedup.settings import (
     GROUPS,
+    PROFILES,
     SETTINGS,
     CrawlSettings,
     DetectorSettings,
@@ -79,8 +80,11 @@ def _spelling() -> Iterator[None]:
 
 
 def read_setting(settings: BaseSettings, name: str) -> Any:
-    """Returns the value of a setting.  Raises `SettingsError`, not yet `spelled`."""
-    value = SETTINGS[name].read(settings.get(_spell(name)))
+    """Returns the value of a setting, by the profile where it is not set.  Raises `SettingsError`, not yet `spelled`."""
+    given = settings.get(_spell(name))
+    if given is None and name != "profile":
+        given = PROFILES[read_setting(settings, "profile")].get(name)
+    value = SETTINGS[name].read(given)
     return in_project(value) if value and isinstance(SETTINGS[name].kind, LogPath) else value
 
 

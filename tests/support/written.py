@@ -9,7 +9,7 @@ from collections.abc import Callable
 from inspect import formatannotation
 from typing import get_type_hints
 
-from dedup.settings import SETTINGS, DetectorSettings, IndexSettings
+from dedup.settings import PROFILES, SETTINGS, DetectorSettings, IndexSettings
 from dedup.values import Choice, Group, Setting
 from tests.support import ROOT
 
@@ -51,7 +51,9 @@ def project(text: str) -> str:
     for each in SETTINGS.values():
         allowed = "" if isinstance(each.kind, Choice) else f"  Allowed: {each.kind}."
         comment = _wrap(f"# {each.text}{allowed}", "# ", 110)
-        made.append(f"{comment}\nDEDUP_{each.name.upper()} = {_shown(each.default)}\n")
+        is_in_profile = any(each.name in profile for profile in PROFILES.values())
+        off = "# " if is_in_profile else ""  # or no profile would have a say
+        made.append(f"{comment}\n{off}DEDUP_{each.name.upper()} = {_shown(each.default)}\n")
     return _between(
         text, "; the values shown are the defaults\n", "\n# --- From the environment", "".join(made)
     )

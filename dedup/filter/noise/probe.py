@@ -210,7 +210,8 @@ class Probe:
         if owns_words and all(kind.is_trusted for kind in kinds):
             its = left_of(a, seen, kept.own, *gaps)
             if its == left_of(b, seen, here.own, *gaps):
-                return self._check_due(kind, here, kept, is_checked=its == own)
+                changes = [here.own] if here.own else []
+                return self._check_due(kind, here, kept, is_checked=its in (own, least_of(b, *changes)))
         its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
         if its != rest:
             if not near:

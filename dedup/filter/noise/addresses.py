@@ -1,6 +1,6 @@
 """Addresses that mean the same: learned of a site, never listed (DUST: Bar-Yossef, Keidar, Schonfeld 2009).
 
-A change of address, such as another folder, host or parameter, is an equivalence once some pairs of pages that differ in it
+A change of address, such as another folder, host or parameter, is an equivalence once several pairs of pages that differ in it
 had the same unique content, and none had not.  Each page is compared all the same: it is dropped only if the kept one has all
 of its own.
 
@@ -18,14 +18,13 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from dedup.filter.noise.answers import said_in
+from dedup.filter.noise.gaps import SEVERAL
 from dedup.filter.noise.kept import Name, names_of, share_name
 from dedup.filter.noise.kinds import Kind, folder_of
 from dedup.filter.noise.lines import SELF, Line
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
 
-#: Pairs of pages with the same unique content that make an equivalence.
-ENOUGH = 3
 #: Attributes that lead to other addresses.
 _TARGETS = frozenset({" href=", " src="})
 
@@ -53,14 +52,14 @@ class Addresses:
         for key in changes:
             change = self._changes[key] = self._changes.get(key) or _Change()
             change.differs |= not is_equal
-            if is_equal and len(change.names) < ENOUGH:
+            if is_equal and len(change.names) < SEVERAL:
                 change.names.add(names_of(url)[0][0])
 
     def may_mean_one(self, url: str, other: str) -> bool:
         """Returns whether all changes between two addresses have led to the same content, as far as is known."""
         changes = [self._changes.get(key) for key in changes_between(url, other)]
         return bool(changes) and all(
-            change is not None and len(change.names) >= ENOUGH and not change.differs for change in changes
+            change is not None and len(change.names) >= SEVERAL and not change.differs for change in changes
         )
 
 

@@ -201,10 +201,8 @@ class Probe:
         least = least_of(b, *gaps)
         owns_words = a is kept.nameless or has_own(least, *kinds)
         seen = Seen(kept.address, digest_of(least))
-        own = left_of(b, seen, here.own)
-        if (here.own or kept.own) and left_of(
-            a, seen, kept.own
-        ) == own:  # each has changed there itself, as a check would show
+        its_own, own = left_of(a, seen, kept.own), left_of(b, seen, here.own)
+        if (here.own or kept.own) and its_own == own:  # each has changed there itself, as a check would show
             kind.drops += 1
             return NOISE
         if owns_words and all(kind.is_trusted for kind in kinds):

@@ -56,6 +56,7 @@ def crawl(
     options = {
         "DEDUP_INDEX": index,
         "DEDUP_LOG": str(out / "drops.jsonl"),
+        "DEDUP_PARKED": str(out / "parked.jsonl"),
         "DOWNLOAD_DELAY": "0",
         "CONCURRENT_REQUESTS": "1",
         "LOG_LEVEL": "WARNING",

@@ -153,7 +153,7 @@ REFUSED: list[tuple[dict[str, object], str, int]] = [
     ({"MIN_CONTAINMENT": 0.9, "CHROME": False}, "DEDUP_MIN_RESEMBLANCE says how much of it must", 2),
     ({"MAX_DISTNCE": 3}, "DEDUP_MAX_DISTNCE is not a setting; did you mean DEDUP_MAX_DISTANCE?", 2),
     ({"on_index_failure": 3}, "did you mean DEDUP_ON_INDEX_FAILURE?", 2),
-    ({"XYZZY": 3}, "the settings are DEDUP_ENABLED, DEDUP_INDEX", 2),
+    ({"XYZZY": 3}, "the settings are DEDUP_ENABLED, DEDUP_PROFILE", 2),
     ({"LOG": "TMP"}, "DEDUP_LOG is 'TMP', which is a directory", 2),
     ({"LOG": "TMP/100%.jsonl"}, "in which a % stands alone: a plain one is written %%", 2),
     ({"LOG": "TMP/%(spider)s.jsonl"}, "in which %(spider)s stands for nothing; allowed: a path, in which", 2),

@@ -1,6 +1,6 @@
 """What a crawl loses, drops and asks for at sites whose every answer is another.
 
-    python -m benchmarks.living [--quick] [--kinds REGEX] [--noise NAME ...] [--addresses NAME ...] [--orders N] [--json FILE]
+    python -m benchmarks.living [--quick] [--kinds REGEX] [--noise NAME ...] [--addresses NAME ...] [--orders N] [--again] [--json FILE]
 
 Each kind of page is a site of its own (`tests.support.living`): 40 contents, of which 12 are at seven addresses each,
 amid 16 articles, in several orders one by one, and in the first of them eight at once.  Over all kinds, a line tells
@@ -11,6 +11,8 @@ amid 16 articles, in several orders one by one, and in the first of them eight a
   - by how much the numbers of kept pages of several orders differ, in percent of the least: likewise;
   - the share of pages that are judged rightly in some orders only, and only one by one or only at once;
   - ms of the processor for each page, the making of its answers left out, and drops by rule.
+
+With ``--again``, all that is of the second of two crawls with one index in a file, the first in an order of its own.
 """
 
 import argparse
@@ -23,6 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.progress import track
@@ -146,13 +149,25 @@ class Cell:
 
 
 def measure(
-    kind: str, noise: str, addresses: str, orders: int, at_once: int, seed: int, **settings: object
+    kind: str,
+    noise: str,
+    addresses: str,
+    orders: int,
+    at_once: int,
+    seed: int,
+    *,
+    again: bool = False,
+    **settings: object,
 ) -> Kind:
     pages = pages_of(kind, ALL[kind], addresses, NOISES[noise])
     each = [shuffled(pages, seed + number) for number in range(orders)]
 
     def run(order: Sequence[Answering], at_once: int) -> Fates:
-        return asyncio.run(crawl(order, seed=seed, at_once=at_once, **settings))
+        with TemporaryDirectory() as folder:
+            index = f"file:{folder}/index" if again else "memory:"
+            if again:
+                asyncio.run(crawl(shuffled(pages, seed - 1), seed=-seed, at_once=8, index=index, **settings))
+            return asyncio.run(crawl(order, seed=seed, at_once=at_once, index=index, **settings))
 
     contents = len({page.key for page in pages})
     return Kind(kind, contents, [run(order, 1) for order in each], run(each[0], at_once))
@@ -171,6 +186,7 @@ def main() -> None:
     parser.add_argument("--addresses", nargs="+", choices=ADDRESSES, default=[*ADDRESSES])
     parser.add_argument("--orders", type=int, default=5, metavar="N")
     parser.add_argument("--at-once", type=int, default=8, metavar="N")
+    parser.add_argument("--again", action="store_true", help="tell of second crawls")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--profile", choices=PROFILES, default="balanced", help="what it sets of the filter")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go, too")
@@ -193,7 +209,16 @@ def main() -> None:
             cell = Cell(noise, addresses)
             for kind in track(kinds, f"{noise}, {addresses}", console=console, transient=True):
                 cell.kinds.append(
-                    measure(kind, noise, addresses, options.orders, options.at_once, options.seed, **profile)
+                    measure(
+                        kind,
+                        noise,
+                        addresses,
+                        options.orders,
+                        options.at_once,
+                        options.seed,
+                        again=options.again,
+                        **profile,
+                    )
                 )
             found.append(cell.figures())
             if len(found) == 1:

@@ -485,7 +485,7 @@ async def test_a_run_that_closes_leaves_nothing_pending_and_no_lease_but_when_it
 # --- Keys ----------------------------------------------------------------------------------------------
 
 DOCUMENTED = re.compile(
-    rb"shingleback:\{test\}:(header|sequence|released|pending|began|runs|i:[0-9a-f]+|p:\d+|t:\d+:[0-9a-f]+)",
+    rb"shingleback:\{test\}:(header|sequence|released|pending|notes|began|runs|i:[0-9a-f]+|p:\d+|t:\d+:[0-9a-f]+)",
     re.DOTALL,
 )
 

@@ -275,6 +275,7 @@ class Filter:
         self.listener.close()
         self.unreached.close()
         await self._watch.close()
+        await self._probe.close()
         await self._claimant.close(finished=finished or self.has_heir)
         self.log.close()
         self._kept_log.close()

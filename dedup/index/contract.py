@@ -250,6 +250,16 @@ class Index(ABC):
         await self.open()
         await self._add_hosts(tables)
 
+    async def remember(self, notes: Mapping[str, bytes]) -> None:
+        """Stores what a crawl notes of hosts, by their names, for the crawls after it, in place of what was stored before."""
+        await self.open()
+        await self._remember(notes)
+
+    async def recall(self, host: str) -> bytes:
+        """Returns what was last noted of a host; b"" if nothing was."""
+        await self.open()
+        return await self._recall(host)
+
     async def forget(self, page_ids: Sequence[str]) -> int:
         """Takes pages out, whatever their state.  How many were filed."""
         await self.open()
@@ -301,6 +311,12 @@ class Index(ABC):
 
     @abstractmethod
     async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None: ...
+
+    async def _remember(self, notes: Mapping[str, bytes]) -> None:
+        return None  # such a store is gone when its crawl ends
+
+    async def _recall(self, host: str) -> bytes:
+        return b""
 
     @abstractmethod
     async def _forget(self, page_ids: Sequence[str]) -> int: ...

@@ -213,12 +213,17 @@ class Living(Crawl):
 
 
 async def crawl(
-    order: Sequence[Answering], *, seed: object = 0, at_once: int = 1, **settings: object
+    order: Sequence[Answering],
+    *,
+    seed: object = 0,
+    at_once: int = 1,
+    index: str = "memory:",
+    **settings: object,
 ) -> Fates:
     """What becomes of pages, and of those that are fetched again behind them."""
     site = Living(order, seed)
     fates, started = site.fates, time.process_time()
-    filter = Filter(open_index("memory:", Detector()), DropLog(""), crawl=site, **settings)
+    filter = Filter(open_index(index, Detector()), DropLog(""), crawl=site, **settings)
 
     async def judge(pages: Iterator[Answering]) -> None:
         for page in pages:

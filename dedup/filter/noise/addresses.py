@@ -15,13 +15,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.gaps import SEVERAL
-from dedup.filter.noise.kept import Name, names_of, share_name
+from dedup.filter.noise.kept import names_of, share_name
 from dedup.filter.noise.kinds import Kind, folder_of
 from dedup.filter.noise.lines import SELF, Line
+from dedup.filter.noise.notes import Change
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
 
@@ -29,18 +28,11 @@ from dedup.page.ids import strip_session
 _TARGETS = frozenset({" href=", " src="})
 
 
-class _Change(Struct):
-    """What is known of a change of address."""
-
-    names: set[Name] = set()  #: that pages with the same content had in common
-    differs: bool = False  #: a pair had not the same content
-
-
 class Addresses:
     """Which changes of an address lead to the same content."""
 
     def __init__(self) -> None:
-        self._changes = Latest[tuple[str, str], _Change]()
+        self.changes = Latest[tuple[str, str], Change]()
 
     def note(self, url: str, other: str, *, is_equal: bool) -> None:
         """Notes whether of two pages one had the unique content of the other, if their addresses share a name."""
@@ -50,14 +42,14 @@ class Addresses:
         if not is_equal and len(changes) > 1:
             return  # nobody knows which of them tells the pages apart
         for key in changes:
-            change = self._changes[key] = self._changes.get(key) or _Change()
+            change = self.changes[key] = self.changes.get(key) or Change()
             change.differs |= not is_equal
             if is_equal and len(change.names) < SEVERAL:
                 change.names.add(names_of(url)[0][0])
 
     def may_mean_one(self, url: str, other: str) -> bool:
         """Returns whether all changes between two addresses have led to the same content, as far as is known."""
-        changes = [self._changes.get(key) for key in changes_between(url, other)]
+        changes = [self.changes.get(key) for key in changes_between(url, other)]
         return bool(changes) and all(
             change is not None and len(change.names) >= SEVERAL and not change.differs for change in changes
         )

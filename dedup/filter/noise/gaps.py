@@ -108,7 +108,7 @@ class Gaps(Struct, gc=False):
                 self._note_within(page, one.path, one.tokens, other.tokens)
         for line in found.alone:
             if _has_room(line.place, self.coming):
-                self.coming.setdefault(line.place, Shown()).add(page, hash(line.tokens))
+                self.coming.setdefault(line.place, Shown()).add(page, hashed(line.tokens))
         stay = Counter(line.place for line in (*found.stay, *(line for line, _ in found.pairs)))
         change = Counter(line.place for line in found.alone)
         for place, shown in self.coming.items():
@@ -123,7 +123,7 @@ class Gaps(Struct, gc=False):
         """Notes what stands on a kept page where lines come and go."""
         for line in lines:
             if (shown := self.coming.get(line.place)) is not None and len(shown.stands) < MAX_SHOWN:
-                value = hash(line.tokens)
+                value = hashed(line.tokens)
                 shown.stands[value] = left if shown.stands.get(value, left) == left else 0
 
     def _size(self) -> tuple[int, ...]:
@@ -190,8 +190,7 @@ def least_of(lines: Sequence[Line], *kinds: Gaps, some: bool = False) -> list[Li
 
 def digest_of(lines: Iterable[Line]) -> int:
     """Returns 64 bits that stand for lines."""
-    joined = "\0".join(["\0".join((line.path, *line.tokens, "")) for line in lines])
-    return xxh3_64_intdigest(joined.encode("utf-8", "surrogatepass"))
+    return _hash("\0".join(["\0".join((line.path, *line.tokens, "")) for line in lines]))
 
 
 def folded(tokens: Sequence[str]) -> int:
@@ -201,7 +200,16 @@ def folded(tokens: Sequence[str]) -> int:
     (True, False)
     """
     joined = "\0".join(["0" if any(map(str.isdigit, token)) else token for token in tokens])
-    return hash(_NUMBERS.sub("0", joined))
+    return _hash(_NUMBERS.sub("0", joined))
+
+
+def hashed(tokens: Sequence[str]) -> int:
+    """Returns a hash of tokens, the same in every crawl."""
+    return _hash("\0".join(tokens))
+
+
+def _hash(text: str) -> int:
+    return xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
 
 
 def _to_number(tokens: tuple[str, ...]) -> tuple[str, ...]:
@@ -222,7 +230,7 @@ def _without(lines: Sequence[Line], rules: Sequence[_Rule]) -> list[Line]:
         path, tokens, place = line
         stays, moves = True, False
         for gaps, _, may_come, several in rules:
-            if (coming := gaps.coming.get(place)) and may_come(coming, hash(tokens)):
+            if (coming := gaps.coming.get(place)) and may_come(coming, hashed(tokens)):
                 stays = False
             if (order := gaps.moving.get(place)) and len(order.pages) >= several:
                 moves = True

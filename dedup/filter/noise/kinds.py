@@ -56,14 +56,19 @@ def folder_of(url: str) -> str:
     return _NUMBER.sub("0", url.partition("?")[0].rpartition("/")[0].partition("//")[2])
 
 
-class Kind(Struct):
-    """What is known of a kind of page."""
+class Learned(Struct):
+    """What the next crawl needs to know of a kind of page, too."""
 
     gaps: Gaps = field(default_factory=Gaps)
-    kept: int = 0  #: its kept pages
     asked: int = 0  #: pages that were fetched again
     idle: int = 0  #: the last of them that have shown no new gap
     is_trusted: bool = True  #: False once a page was checked that has not changed where several have
+
+
+class Kind(Learned):
+    """What is known of a kind of page."""
+
+    kept: int = 0  #: its kept pages
     #: Page ids of kept pages for which others were dropped by what the kind has shown.
     dropped: Latest[str, None] = field(default_factory=lambda: Latest(MAX_DROPPED))
     drops: int = 0  #: how many these were in all
@@ -86,6 +91,11 @@ class Kind(Struct):
         if nameless:
             name_left = digest_of(least_of(nameless, self.gaps))
             self.by[name_left] = self.by.get(name_left, page_id)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether enough pages tell what they have in common, and what of it is noise."""
+        return self.asked > 0 and len(self.sample) >= IDLE
 
     @property
     def is_due(self) -> bool:

@@ -3,13 +3,16 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 
-from dedup.filter.noise.addresses import Unique, unique_of
+from dedup.errors import DedupError
+from dedup.filter.noise.addresses import Addresses, Unique, unique_of
 from dedup.filter.noise.gaps import SEVERAL, Gaps, least_of
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import IDLE, SAMPLE, Kind, folder_of, has_own, kind_of
+from dedup.filter.noise.kinds import IDLE, SAMPLE, Kind, Learned, folder_of, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import lines_of
+from dedup.filter.noise.notes import Notes
 from dedup.index import Index
 from dedup.latest import Latest
 from dedup.page.html import Page
@@ -23,15 +26,49 @@ class Known:
     """The kinds of page of one crawl."""
 
     def __init__(self, index: Index, kept: KeptPages, likeness: Likeness) -> None:
-        self._detector = index.detector
+        self._index = index
         self._kept = kept
         self._likeness = likeness
+        self.addresses = Addresses()
+        self._recalled = Latest[str, None]()  # hosts
+        self._recalling = asyncio.Lock()
+        self._taught = Latest[str, None]()  # hosts of which this crawl has learned something
         self._kinds = Latest[str, Kind]()
         self._usual = Latest[str, Kind]()  # by folder, that of which most pages were fetched again
         self._looked = OrderedDict[int, Kind]()  # of which it is held what their pages say
         self._quiet = Latest[str, int]()  # pages fetched again without any gap, by host
         #: Who is told of two answers to one request: the URL, and both.
         self.heard: list[Callable[[str, Page, Page], None]] = []
+
+    async def recall(self, url: str) -> None:
+        """Takes up what an earlier crawl has noted of the host of a page."""
+        name, octets = host(url), b""
+        async with self._recalling:
+            if name in self._recalled:
+                return
+            with suppress(DedupError):  # the index is away: then it is learned anew
+                octets = await self._index.recall(name)
+            self._recalled[name] = None
+        notes = Notes.from_bytes(octets)
+        for pair, change in notes.changes:
+            self.addresses.changes.setdefault(pair, change)
+        for key, learned in notes.kinds.items():
+            self._kinds[key] = kind = Kind(learned.gaps, learned.asked, learned.idle, learned.is_trusted)
+            self._count(f"http://{key}", kind, kind.asked)
+
+    async def remember(self) -> None:
+        """Notes, for the next crawl, what was learned of hosts."""
+        notes = {name: Notes() for name in self._taught}
+        for key, kind in self._kinds.items():
+            if kind.asked and (of := notes.get(host(f"http://{key}"))):
+                for shown in kind.gaps.coming.values():
+                    shown.stands.clear()
+                of.kinds[key] = Learned(kind.gaps, kind.asked, kind.idle, kind.is_trusted)
+        for pair, change in self.addresses.changes.items():
+            if of := notes.get(host(f"http://{pair[0]}")):
+                of.changes = [*of.changes, (pair, change)]
+        with suppress(DedupError):  # the index is away, which its closing tells
+            await self._index.remember({name: of.to_bytes() for name, of in notes.items()})
 
     def usual(self, url: str) -> Kind:
         """Returns the kind of a folder's pages of which most is known; that of this page if none is."""
@@ -60,7 +97,7 @@ class Known:
         """Takes what differs between a page and another answer for gaps, if that still shows the page."""
         kind = self.kind(page.url)
         await self.look_anew(kind)
-        before = self._detector.read(page.markup, page.url)
+        before = self._index.detector.read(page.markup, page.url)
         a, b = self._kept.read(page), lines_of(answer.markup, page.url)
         there = {*b}
         is_one = self._likeness.are_of_one(before, answer, page.url)
@@ -71,14 +108,19 @@ class Known:
         page.own.learn(address, a, b)
         kind.gaps.learn(address, a, b)
         kind.asked += 1
-        folder = folder_of(page.url)
-        if kind.asked >= self._usual.get(folder, kind).asked:
-            self._usual[folder] = kind
         kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
-        self._quiet[host(page.url)] = 0 if kind.gaps else self._quiet.get(host(page.url), 0) + 1
+        self._count(page.url, kind, 1)
+        self._taught[host(page.url)] = None
         for hear in self.heard:
             hear(page.url, before, answer)
         return True
+
+    def _count(self, url: str, kind: Kind, asked: int) -> None:
+        """Notes that so many pages like this one were fetched again."""
+        folder = folder_of(url)
+        if kind.asked >= self._usual.get(folder, kind).asked:
+            self._usual[folder] = kind
+        self._quiet[host(url)] = 0 if kind.gaps else self._quiet.get(host(url), 0) + asked
 
     def _hold(self, kind: Kind) -> None:
         """Lets go of what the kinds say that were looked at longest ago: it can be looked at anew."""

@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dedup.filter.noise.addresses import Addresses
 from dedup.filter.noise.again import Again
 from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.gaps import Seen, digest_of, least_of, left_of
@@ -67,6 +66,7 @@ class Probe:
         ``undo`` is told of a kept page for which pages were dropped, and why these drops are not right.
         """
         self._index = index
+        self._remembers = fetches and index.persistent
         self._likeness = Likeness(index)
         self._stats = stats
         self._crawl = crawl
@@ -75,7 +75,6 @@ class Probe:
         self._manners = Manners(index, crawl)
         self._kept = KeptPages()
         self._known = Known(index, self._kept, self._likeness)
-        self._addresses = Addresses()
         self.heard = self._known.heard
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
@@ -83,6 +82,7 @@ class Probe:
 
         If it is like a kept page and is kept, that says why.
         """
+        await self._meet_host(visit.url)
         here = Shown.at_hand(visit, _read(visit, page), fingerprint)
         found: _Copied | Verdict = verdict
         try:
@@ -96,7 +96,7 @@ class Probe:
             self._keep(visit, here)
             return found
         filed, copied, of, rule = found
-        self._addresses.note(of.url, here.url, is_equal=True)
+        self._known.addresses.note(of.url, here.url, is_equal=True)
         copied = replace(copied, distance=distance(filed.simhash, fingerprint.simhash or 0))
         if self._kept.read(of) == here.read():
             return replace(copied, rule="exact", resemblance=1.0)
@@ -160,9 +160,9 @@ class Probe:
         if not own.is_on(its) and own.words and not kind.asked and self._may_ask(here):
             await self._ask(visit, here, here)  # what tells them apart may be noise of its kind
             its, own = [await self._known.unique(page) for page in (kept, here)]
-        is_known = self._addresses.may_mean_one(url, here.url)
-        if own.is_on(its) or (kind.asked and its_kind.asked and its.words and not its.is_on(own)):
-            self._addresses.note(url, here.url, is_equal=own.is_on(its))
+        is_known = self._known.addresses.may_mean_one(url, here.url)
+        if own.is_on(its) or (kind.is_known and its_kind.is_known and its.words and not its.is_on(own)):
+            self._known.addresses.note(url, here.url, is_equal=own.is_on(its))
         return own.is_on(its) and is_known and own.targets <= its.targets
 
     async def _content(self, visit: Visit, here: Shown, kept: Shown, *, near: bool) -> tuple[Shown, str]:
@@ -288,9 +288,19 @@ class Probe:
     async def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
         """Notes a page that is kept, or one that is met again."""
         if fingerprint.simhash is not None:
+            await self._meet_host(visit.url)
             read = _read(visit, page)
             await self.meet(visit.page_id, read)
             self._keep(visit, Shown.at_hand(visit, read, fingerprint))
+
+    async def _meet_host(self, url: str) -> None:
+        if self._remembers:
+            await self._known.recall(url)
+
+    async def close(self) -> None:
+        """Notes beside the index what was learned, for the next crawl."""
+        if self._remembers:
+            await self._known.remember()
 
     def name(self, page_id: str | None, url: str) -> None:
         """Notes where a copy of a kept page is: what is like that address may be like this page."""

@@ -243,6 +243,13 @@ class LocalIndex(Index):
         hosts.merge(tables)
         await self._save([], hosts)
 
+    async def _remember(self, notes: Mapping[str, bytes]) -> None:
+        if self._path:
+            await asyncio.to_thread(self._shelf.remember, notes)
+
+    async def _recall(self, host: str) -> bytes:
+        return self._shelf.recall(host)
+
     async def _forget(self, page_ids: Sequence[str]) -> int:
         with self._shelf.lock:
             forgotten = sum(map(self._shelf.forget, page_ids))

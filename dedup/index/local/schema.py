@@ -3,6 +3,13 @@
 from dedup.index.local import segments
 from dedup.index.local.file import APPLICATION_ID, LAYOUT
 
+#: What crawls have noted of hosts, for those after them; files that were made before have no such table.
+NOTES = """
+CREATE TABLE IF NOT EXISTS notes (
+    number INTEGER PRIMARY KEY,     -- in the order of writing
+    host TEXT NOT NULL UNIQUE,
+    octets BLOB NOT NULL            -- compressed
+)"""
 #: What a new file begins with.
 SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};

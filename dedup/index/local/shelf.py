@@ -266,6 +266,22 @@ class Shelf:
 
     # --- The file
 
+    def recall(self, host: str) -> bytes:
+        """Returns what is noted of a host in the file."""
+        with self.lock:
+            return self.store.note(host) if self.store else b""
+
+    def remember(self, notes: Mapping[str, bytes]) -> None:
+        """Writes what is noted of hosts to the file; may be called in any thread."""
+        if self.store is None:
+            return
+        with self._writing:
+            with self.lock:
+                self.store.unpin()
+            self.store.write_notes(notes)
+            with self.lock:
+                self.store.pin()
+
     def write(self, batch: list[ClaimedPage], tables: Mapping[str, bytes]) -> None:
         """Writes pages that are done to the file, and takes out those that are gone; may be called in any thread."""
         if self.store is None:

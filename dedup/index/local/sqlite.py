@@ -24,7 +24,7 @@ from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import packed
 from dedup.index.local.file import COLUMNS, HOST_COLUMNS, IndexFile, checksum, entry_of, row_of, table_of
-from dedup.index.local.schema import SCHEMA
+from dedup.index.local.schema import NOTES, SCHEMA
 from dedup.index.local.segments import unpack, update
 from dedup.index.local.table import Numbers
 from dedup.printing import printable
@@ -94,6 +94,7 @@ class Store(IndexFile):
             with self._writer:
                 self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
                 self._writer.execute("UPDATE header SET value = 'died' WHERE name LIKE 'run %'")
+                self._writer.execute(NOTES)
                 died = self._writer.execute("SELECT substr(name, 5) FROM header WHERE name LIKE 'run %'")
                 self.died = {run for (run,) in died}
 
@@ -233,6 +234,20 @@ class Store(IndexFile):
         with suppress(ValueError):
             return None if found is None else table_of(found)[1]
         return None
+
+    def note(self, host: str) -> bytes:
+        """Returns what is noted of a host; b"" if nothing is."""
+        with self._errors():
+            found = self._reader.execute("SELECT octets FROM notes WHERE host = ?", (host,)).fetchone()
+        return found[0] if found and isinstance(found[0], bytes) else b""
+
+    def write_notes(self, notes: Mapping[str, bytes]) -> None:
+        """Writes what is noted of hosts; those that were written the longest ago are forgotten."""
+        self.check_identity()
+        with self._errors(), self._writer:
+            self._writer.executemany("REPLACE INTO notes (host, octets) VALUES (?, ?)", notes.items())
+            oldest = "SELECT number FROM notes ORDER BY number DESC LIMIT -1 OFFSET ?"
+            self._writer.execute(f"DELETE FROM notes WHERE number IN ({oldest})", (MAX_SAVED,))
 
     def write(
         self, entries: Sequence[tuple[int, Entry]], gone: Collection[int], tables: Mapping[str, bytes]

@@ -22,7 +22,7 @@ from dedup.index.redis.buckets import MIN_BITS, Buckets, bucket_bits, numbers_of
 from dedup.index.redis.claims import Claims
 from dedup.index.redis.client import Server
 from dedup.index.redis.clustered import ClusterServer
-from dedup.index.redis.hosts import SharedHosts
+from dedup.index.redis.hosts import MAX_TABLES, SharedHosts
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import bits_of, pack, whole
@@ -214,6 +214,16 @@ class RedisIndex(Index):
         if self.hosts is not None:
             self.hosts.merge(tables)
             await self.hosts.flush()
+
+    async def _remember(self, notes: Mapping[str, bytes]) -> None:
+        for some in batches(list(notes), CHANGED):
+            arguments = [part for host in some for part in (host, notes[host])]
+            await self._session.call("note", [self._keys.notes], [MAX_TABLES, *arguments])
+
+    async def _recall(self, host: str) -> bytes:
+        async with self._server.turn():
+            (octets,) = await self._server.ask([(b"HGET", self._keys.notes, host)])
+        return octets or b""
 
     async def _forget(self, page_ids: Sequence[str]) -> int:
         await self._confirmations.flush()

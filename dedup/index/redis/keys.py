@@ -22,6 +22,8 @@ h:BLAKE2b           string      the table of a host, of whose name these are 16 
                                 `dedup.index.redis.hosts`
 hosts               sorted set  those bytes -> when that table was written last, in ms of the
                                 server's clock; of more than 10,000, the oldest is taken out
+notes               hash        host -> what crawls have noted of it, for those after them; of
+                                10,000 at most
 began               hash        left by earlier versions, and not read
 runs                sorted set  run -> when its lease ends, in ms of the server's clock, or, with a
                                 minus, the number that it took when it finished; of those, 1,000
@@ -45,7 +47,7 @@ PAGE = re.compile(rb"p:([1-9][0-9]{0,14})")
 BUCKET = re.compile(rb"(?:i|t:(0|[1-9][0-9]{0,3})):(0|[1-9a-f][0-9a-f]{0,15})")
 #: Every kind of key, by its name after the prefix, and its type.
 KINDS = (
-    (re.compile(rb"header|pending|began"), b"hash"),
+    (re.compile(rb"header|pending|notes|began"), b"hash"),
     (re.compile(rb"sequence|released|master"), b"string"),
     (re.compile(rb"runs|hosts"), b"zset"),
     (re.compile(rb"h:.{%d}" % ID_OCTETS, re.DOTALL), b"string"),
@@ -72,6 +74,7 @@ class Keys:
         self.master = self.prefix + b"master"
         self.pending = self.prefix + b"pending"
         self.runs = self.prefix + b"runs"
+        self.notes = self.prefix + b"notes"
         self.pages = self.prefix + b"p:"  #: what the names of all records start with
         self.hosts = self.prefix + b"hosts"
         self.tables = self.prefix + b"h:"  #: what the names of all tables of hosts start with

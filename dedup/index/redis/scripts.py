@@ -11,7 +11,7 @@ from dedup.index.redis.record import layout
 #: The scripts of a claim, whose calls share round trips.
 TRIPS = ("look", "file")
 #: The scripts, each in a file under lua/.
-VERBS = "open", "lead", "renew", "learn", "confirm", "release", "state", "add", "forget", *TRIPS
+VERBS = "open", "lead", "renew", "learn", "note", "confirm", "release", "state", "add", "forget", *TRIPS
 #: What needs nothing before it, since it does not know the index that was opened.
 ALONE = "open", "lead"
 #: What stands before all others: known.lua tells whether the index is still the one that was opened, tables.lua looks

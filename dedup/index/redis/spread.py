@@ -125,6 +125,13 @@ class SpreadIndex(Index):
     async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:
         await self._parts[0]._add_hosts(tables)  # which all have in common
 
+    async def _remember(self, notes: Mapping[str, bytes]) -> None:
+        for name, octets in notes.items():
+            await self._part(name)._remember({name: octets})
+
+    async def _recall(self, host: str) -> bytes:
+        return await self._part(host)._recall(host)
+
     async def _forget(self, page_ids: Sequence[str]) -> int:
         return sum(await self._each(lambda part: part._forget(page_ids)))
 

@@ -192,7 +192,7 @@ def test_nothing_is_lost_where_session_ids_change_at_each_request(
 
 
 @pytest.mark.parametrize("confirmed", [4, slow(6), slow(8), slow(10)])
-def test_pages_of_a_crawler_that_is_dead_and_seems_to_live_hide_nothing(
+def test_pages_of_a_crawler_that_seems_to_live_hide_nothing(
     redis_socket: Path, tmp_path: Path, confirmed: int
 ) -> None:
     """They were done; but what they led to was lost with their crawler, and is met again under other addresses only."""
@@ -233,7 +233,7 @@ def is_torn(job: Path) -> bool:
 @pytest.mark.parametrize(
     ("kind", "kills"), [("file", 1), slow("off", 50), slow("file", 50), slow("redis", 50)]
 )
-def test_what_scrapy_loses_of_a_killed_job_comes_back_with_a_fresh_one(
+def test_what_a_killed_job_loses_comes_back_with_a_fresh_one(
     site: Site, redis_socket: Path, tmp_path: Path, kind: str, kills: int
 ) -> None:
     """Scrapy's JOBDIR doesn't survive a kill; the index does, and a page of its own is never a duplicate."""

@@ -128,7 +128,7 @@ class Noting(Worker):
 
 @pytest.mark.parametrize("kind", ["fixed", "auto"])
 @pytest.mark.parametrize(("make", "deaths"), [(Worker, 0), (Worker, 3), (Noting, 3)])
-def test_a_crawl_ends_when_every_link_was_crawled_and_again_only_what_was_not_noted_as_done(
+def test_a_crawl_ends_when_every_link_was_crawled(
     server: Server, kind: str, make: type[Worker], deaths: int
 ) -> None:
     async def trial(seed: int) -> int:
@@ -162,7 +162,7 @@ def test_a_crawl_ends_when_every_link_was_crawled_and_again_only_what_was_not_no
         assert make is Worker or again == unsaid, f"seed {seed}"
         return again
 
-    again = [asyncio.run(trial(seed)) for seed in range(8 if make is Noting else 4)]
+    again = [asyncio.run(trial(seed)) for seed in range(4 if make is Noting else 2)]
     assert any(again) == bool(deaths)
 
 
@@ -193,7 +193,7 @@ async def test_a_shard_is_held_by_one_worker(server: Server) -> None:
 
 
 @driven
-async def test_who_was_silent_for_too_long_learns_that_another_has_its_shard(server: Server) -> None:
+async def test_who_was_silent_learns_that_another_has_its_shard(server: Server) -> None:
     silent, _ = await one(server, "1/1", 0, 1)
     server.client.hset("shingleback:shards:{crawl}:state", "lease:0", "00 1")
     fresh, beat = await one(server, "auto/1", 1, 2)
@@ -212,7 +212,7 @@ async def test_who_was_silent_for_too_long_learns_that_another_has_its_shard(ser
 
 
 @driven
-async def test_a_lease_that_would_last_for_longer_than_any_has_run_out(server: Server) -> None:
+async def test_a_lease_that_is_too_long_has_run_out(server: Server) -> None:
     """The clock of the server was set back."""
     first, _ = await one(server, "1/1")
     server.client.hset("shingleback:shards:{crawl}:state", "lease:0", "00 9999999999999")

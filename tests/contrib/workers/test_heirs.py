@@ -129,7 +129,7 @@ def test_a_stopped_crawl_goes_on_without_a_jobdir(server: Server, tmp_path: Path
     assert not server.client.keys("shingleback:shards:*")
 
 
-def test_who_was_silent_for_too_long_notes_nothing_beside_its_heir(server: Server, tmp_path: Path) -> None:
+def test_who_was_silent_notes_nothing_beside_its_heir(server: Server, tmp_path: Path) -> None:
     with serve(Single(contents=16)) as site:
         site.most = {0: 6, 1: 4}
         paused = start(site, tmp_path, server, "1/1")

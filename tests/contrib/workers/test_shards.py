@@ -49,9 +49,7 @@ from tests.support.shards import Hosts, Single, Worker, a_minute_later, kept, ke
 from tests.support.waiting import LIMIT, until, wait_until
 
 
-def test_two_workers_keep_each_content_once_and_ask_each_host_from_one_side_at_its_pace(
-    server: Server, tmp_path: Path
-) -> None:
+def test_two_workers_keep_each_content_once_and_share_hosts(server: Server, tmp_path: Path) -> None:
     delay, where = 0.1, ("-s", f"DEDUP_INDEX={server.address}")
     with serve(Hosts(2, contents=12)) as site:
         slow = {"DOWNLOAD_DELAY": delay, "RANDOMIZE_DOWNLOAD_DELAY": False, "DEDUP_INDEX": server.address}
@@ -107,9 +105,7 @@ class Living(Single):
         return f"{found}{more}{lost} {there}"
 
 
-def test_what_two_workers_have_met_neither_calls_gone_nor_takes_for_a_page(
-    server: Server, tmp_path: Path
-) -> None:
+def test_two_workers_share_what_they_have_met(server: Server, tmp_path: Path) -> None:
     settings = {"DEDUP_INDEX": server.address, "DEDUP_NAMESPACE": f"test-{uuid4().hex}", "DEDUP_CHROME": True}
     where = history_of(server.address, settings["DEDUP_NAMESPACE"])
     with serve(Living()) as site:
@@ -138,7 +134,7 @@ def test_what_two_workers_have_met_neither_calls_gone_nor_takes_for_a_page(
             where.unlink(missing_ok=True)
 
 
-def test_what_a_worker_has_not_read_is_not_taken_for_read_when_it_stops(server: Server) -> None:
+def test_what_a_worker_has_not_read_is_left_when_it_stops(server: Server) -> None:
     async def stop() -> dict[int, int]:
         namespace = uuid4().hex
         found = Handover(server.address, namespace, Shard(1, 2), 60)
@@ -153,9 +149,7 @@ def test_what_a_worker_has_not_read_is_not_taken_for_read_when_it_stops(server: 
     assert asyncio.run(stop()) == {0: 0}
 
 
-def test_links_that_a_stopped_worker_can_t_hand_over_are_told_as_what_they_are(
-    crawl: Run, tmp_path: Path
-) -> None:
+def test_links_that_can_t_be_handed_over_are_told(crawl: Run, tmp_path: Path) -> None:
     with running_server() as server:
 
         class Stops(Walker):
@@ -179,9 +173,7 @@ def test_free_shards_are_taken_by_workers_that_are_idle(server: Server, tmp_path
     assert kept(tmp_path) == Counter(range(site.contents))
 
 
-def test_a_worker_that_was_silent_for_too_long_ends_and_another_crawls_its_shard(
-    server: Server, tmp_path: Path
-) -> None:
+def test_the_shard_of_a_silent_worker_is_crawled_by_another(server: Server, tmp_path: Path) -> None:
     with serve(Hosts(contents=16)) as site:
         site.most = {1: 6, 2: 1}
         other = Worker(site, tmp_path, "1/2", DEDUP_INDEX=server.address)
@@ -233,9 +225,7 @@ def test_who_slept_until_the_crawl_had_ended_fails_only_if_redis_has_lost_it(
             server.client.flushall()
 
 
-def test_a_worker_whose_crawl_is_deleted_while_it_works_ends_with_an_error(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_worker_whose_crawl_is_deleted_fails(server: Server, tmp_path: Path) -> None:
     """Nobody has ended it: pages are missing."""
     with serve(Single(contents=8)) as site:
         site.most[0] = 4
@@ -247,9 +237,7 @@ def test_a_worker_whose_crawl_is_deleted_while_it_works_ends_with_an_error(
     assert "has ended, or has vanished" in worker.log.read_text()
 
 
-def test_a_worker_that_lost_its_shard_while_it_slept_sends_nothing_more(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_worker_that_lost_its_shard_sends_nothing_more(server: Server, tmp_path: Path) -> None:
     """Not even what had waited for its turn at the host."""
     with serve(Hosts(1, contents=16)) as site:
         site.most[0] = 6
@@ -327,9 +315,7 @@ def test_nothing_is_sent_while_a_worker_may_have_lost_its_shard(server: Server, 
     assert set(kept(tmp_path)) == set(range(site.contents))
 
 
-def test_a_worker_that_is_paused_beyond_its_lease_and_goes_on_costs_one_copy_at_most(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_pause_beyond_a_lease_costs_one_copy_at_most(server: Server, tmp_path: Path) -> None:
     """Its pages answer for nothing meanwhile, and do so again as soon as it is back."""
     with serve(Hosts(contents=16)) as site:
         site.most[1] = 6
@@ -394,9 +380,7 @@ def test_a_job_goes_on_as_the_shard_that_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("octets", [b"", b"{", b"{}", b"\xff", b"[" * 100_000])
-def test_a_worker_whose_job_left_something_else_crawls_all_of_its_shard_again(
-    octets: bytes, tmp_path: Path
-) -> None:
+def test_a_worker_whose_job_is_damaged_crawls_all_again(octets: bytes, tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(octets)
     job = Job(str(tmp_path), Shard.read("1/2"))
     assert (job.cursor, job.outbox) == (-1, {})
@@ -560,7 +544,7 @@ def test_where_a_key_is_set_only_what_is_signed_with_it_is_taken() -> None:
     ],
     ids=["scheme", "priority", "site"],
 )
-def test_what_others_write_to_redis_is_told_without_passwords_and_what_controls_a_terminal(
+def test_what_others_write_to_redis_is_told_safely(
     forged: dict[str, object],
 ) -> None:
     spider = Spider("walker", allowed_domains=["a.org"], start_urls=["http://a.org/"])
@@ -589,9 +573,7 @@ CODE, OUTSIDE = "taken only with DEDUP_HASH_KEY", "outside of the spider's sites
         (OUTSIDE, {"url": "http://c.org/", "meta": {"allow_offsite": True}}),
     ],
 )
-def test_a_request_that_leaves_its_site_or_names_code_is_handed_over_only_if_it_is_signed(
-    why: str, given: dict[str, Any]
-) -> None:
+def test_a_request_that_names_code_has_to_be_signed(why: str, given: dict[str, Any]) -> None:
     spider = Spider("walker", allowed_domains=["a.org"], start_urls=["http://b.org/"])
     request = Request(**{"url": "http://a.org/", **given})
     assert Packing(spider).pack(request) is None
@@ -655,7 +637,7 @@ class Form(FormRequest):
     """A class of the project's."""
 
 
-def test_requests_whose_callback_no_code_names_are_crawled_where_they_are_found() -> None:
+def test_requests_whose_callback_no_code_names_stay() -> None:
     spider = Shop()
     for request in (
         Request("http://a.org/", spider.parse),
@@ -721,7 +703,7 @@ async def test_what_is_done_is_noted_at_once(monkeypatch: pytest.MonkeyPatch) ->
     assert [len(notes) for notes in beats] == [0, 1]
 
 
-def test_an_answer_that_came_while_a_worker_slept_is_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_to_a_sleeper_is_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=7.0, time=lambda: clock.now, monotonic=lambda: clock.now)
     monkeypatch.setattr("dedup.contrib.workers.shards.time", clock)
     crawler = get_crawler(Spider)
@@ -737,7 +719,7 @@ def test_an_answer_that_came_while_a_worker_slept_is_no_sign_of_life(monkeypatch
     assert shards.beaten == 7
 
 
-def test_what_the_filter_itself_would_ask_of_a_host_of_another_worker_is_not_sent() -> None:
+def test_the_filter_asks_no_host_of_another_worker() -> None:
     crawler = get_crawler(Spider)
     crawler.spider = Spider("walker")
     shards = ShardMiddleware(crawler, Shard(0, 2), "redis://127.0.0.1:1/0", "n")

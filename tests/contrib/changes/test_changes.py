@@ -72,9 +72,7 @@ def visits(crawl: Run, site: Site, tmp_path: Path) -> Visits:
     return Visits(crawl, site, tmp_path)
 
 
-def test_crawls_of_a_shop_say_what_was_done_to_it(
-    visits: Visits,
-) -> None:
+def test_crawls_of_a_shop_say_what_was_done_to_it(visits: Visits) -> None:
     """The first pages of a host are handed over again until it is seen that all of them show another date."""
     shop = Shop(products=30)
     first = visits.crawl(shop, DEDUP_INCREMENTAL=True, DEDUP_KEEP_TEXT=False)
@@ -302,9 +300,7 @@ class Carrying(Walker):
             yield self.request(link, cb_kwargs={"text": response.text} if of_x else {})
 
 
-def test_a_page_whose_request_carries_a_change_is_handed_over(
-    visits: Visits,
-) -> None:
+def test_a_page_whose_request_carries_a_change_is_handed_over(visits: Visits) -> None:
     """`make chaos SEED=520026` has lost items of several pages of which only the first one had changed."""
     stores = STORY | {"/x": page("x", "/y"), "/y": page("y")}
     assert len(visits.crawl(stores, Carrying, DEDUP_INCREMENTAL=True).items) > 2
@@ -363,9 +359,7 @@ def test_spiders_are_told(visits: Visits) -> None:
     assert sorted(heard) == [("changed", "/x", True), ("gone", "/8", False), ("new", "/y", True)]
 
 
-def test_a_date_around_all_pages_is_no_change(
-    visits: Visits,
-) -> None:
+def test_a_date_around_all_pages_is_no_change(visits: Visits) -> None:
     asked = count(100)
 
     def site(day: int) -> dict[str, Any]:
@@ -385,9 +379,7 @@ def test_a_date_around_all_pages_is_no_change(
     assert visits.last.figures["changes/changed"] == 0
 
 
-def test_a_counter_of_a_new_template_is_no_change(
-    visits: Visits,
-) -> None:
+def test_a_counter_of_a_new_template_is_no_change(visits: Visits) -> None:
     asked = count(100)
 
     def site(template: int, **changed: str) -> dict[str, Any]:

@@ -544,9 +544,7 @@ def test_where_a_key_is_set_only_what_is_signed_with_it_is_taken() -> None:
     ],
     ids=["scheme", "priority", "site"],
 )
-def test_what_others_write_to_redis_is_told_safely(
-    forged: dict[str, object],
-) -> None:
+def test_what_others_write_to_redis_is_told_safely(forged: dict[str, object]) -> None:
     spider = Spider("walker", allowed_domains=["a.org"], start_urls=["http://a.org/"])
     with pytest.raises(ValueError, match="no request of this spider") as told:
         Packing(spider).unpack(msgspec.msgpack.encode(forged))

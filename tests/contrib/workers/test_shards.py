@@ -51,7 +51,7 @@ from tests.support.waiting import LIMIT, until, wait_until
 
 def test_two_workers_keep_each_content_once_and_share_hosts(server: Server, tmp_path: Path) -> None:
     delay, where = 0.1, ("-s", f"DEDUP_INDEX={server.address}")
-    with serve(Hosts(2, contents=12)) as site:
+    with serve(Hosts(2, contents=16)) as site:
         slow = {"DOWNLOAD_DELAY": delay, "RANDOMIZE_DOWNLOAD_DELAY": False, "DEDUP_INDEX": server.address}
         workers = [Worker(site, tmp_path, f"{number}/2", **slow) for number in (1, 2)]
         assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
@@ -77,7 +77,7 @@ def test_two_workers_keep_each_content_once_and_share_hosts(server: Server, tmp_
     listed = scrapy("index", "forget", "--run", name, "--dry-run", *where).stdout.splitlines()
     assert len(listed) == site.contents + 1
     assert len({line.split()[3] for line in listed[:-1]}) == 2  # runs
-    assert scrapy("index", "forget", "--run", name, *where).stdout.startswith("forgot 12 pages")
+    assert scrapy("index", "forget", "--run", name, *where).stdout.startswith("forgot 16 pages")
 
 
 class Living(Single):

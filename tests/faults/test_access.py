@@ -4,7 +4,6 @@ import asyncio
 import datetime
 import ipaddress
 import re
-import socket
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
@@ -24,12 +23,13 @@ from dedup.index import open_index
 from dedup.index.batching import end
 from dedup.index.redis.delay import Delay
 from dedup.scrapy.delay import SharedDelayMiddleware
-from tests.support import ROOT
+from tests.support import ROOT, slow
 from tests.support.cluster import free_ports, running_cluster
 from tests.support.coroutines import driven
 from tests.support.crawls import Run, page
 from tests.support.fingerprints import fingerprint_of
 from tests.support.redis import Server, running_server
+from tests.support.servers import free_port
 from tests.support.shards import Hosts, Worker, kept, serve
 from tests.support.stores import DETECTOR, opened
 from tests.support.waiting import LIMIT
@@ -142,7 +142,7 @@ def test_a_crawl_needs_no_more_than_the_documented_rights(crawl: Run, server: Se
     assert denied(server) == []
 
 
-@pytest.mark.parametrize("heir", ["all", "rest"])
+@pytest.mark.parametrize("heir", [slow("all"), "rest"])
 def test_workers_need_no_more_than_the_documented_rights(server: Server, tmp_path: Path, heir: str) -> None:
     address = let(server, "shingleback/site", *LINES[:2])
     with serve(Hosts(contents=8)) as site:
@@ -207,7 +207,7 @@ def certificate(
     return made, key
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
     """Certificates: of the right host, of another one, expired; and two authorities."""
     with tempfile.TemporaryDirectory(prefix="shingleback-") as name:
@@ -218,12 +218,6 @@ def folder() -> Iterator[Path]:
         certificate(folder, "elsewhere", "elsewhere.example.org", authority, 30)
         certificate(folder, "expired", "127.0.0.1", authority, -1)
         yield folder
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def secured(folder: Path, served: str, port: int) -> list[str]:
@@ -254,7 +248,7 @@ async def test_tls_is_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if not opens:
-        monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 1.0)
+        monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 0.3)
     port = free_port()
     options = ["--port", str(port)] if served == "plain" else secured(folder, served, port)
     with running_server("--bind", "127.0.0.1", *options):
@@ -281,7 +275,7 @@ async def test_tls_of_a_cluster_is_checked(
         async with opened(f"{address}/authority.crt") as index:
             assert (await index.claim("a", "http://a/", fingerprint_of(1))).status == "new"
             assert (await index.claim("b", "http://b/", fingerprint_of(1))).of == "http://a/"
-        monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 1.0)
+        monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 0.3)
         for refused in (f"{address}/stranger.crt", f"{address}/authority.crt".replace("p%40ss", "secret")):
             with pytest.raises(IndexUnavailableError) as error:
                 async with opened(refused):
@@ -290,7 +284,8 @@ async def test_tls_of_a_cluster_is_checked(
 
 
 @driven
-async def test_an_authority_that_is_not_there_trusts_nobody() -> None:
+async def test_an_authority_that_is_not_there_trusts_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 0.3)
     index = open_index("rediss://127.0.0.1:1/0?ssl_ca_certs=/nowhere.crt", DETECTOR)
     with pytest.raises(IndexUnavailableError):
         await index.open()

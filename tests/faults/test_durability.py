@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import slow
 from tests.support.processes import Forked
 from tests.support.stores import fill, in_file, index_in, pages, twin_of
 from tests.support.waiting import LIMIT
@@ -91,7 +92,7 @@ async def recover(path: Path, seen: int, killed: float) -> Kept:
     return Kept(seen, due, kept)
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, slow(1000)])
 def test_what_was_written_before_a_kill_is_kept_and_what_was_pending_shadows_nothing(
     tmp_path: Path, kills: int
 ) -> None:

@@ -13,17 +13,18 @@ import pytest
 import redis
 from scrapy import Request
 
+from tests.support import slow
 from tests.support.crawls import Answer, Crawl, Run, Site, Walker, listening, page
 from tests.support.redis import Server
 from tests.support.waiting import wait_until
 
 SEED = 11
 #: Contents of the site below, and URLs of each.
-CONTENTS, COPIES = 30, 3
+CONTENTS, COPIES = 16, 3
 
 
 def large_site() -> dict[str, Answer]:
-    """Thirty contents, each under three URLs that the front page links to; copies link to nothing."""
+    """Contents, each under three URLs that the front page links to; copies link to nothing."""
     names = [f"/{content}/{copy}" for copy in range(COPIES) for content in range(CONTENTS)]
     pages = {name: page(name.split("/")[1], more=f"copy {name}") for name in names}
     return {"/": page("home", *names)} | pages
@@ -81,7 +82,7 @@ def outages(site: Site, server: Server, rng: random.Random) -> Callable[[str], N
 
 
 @pytest.mark.parametrize("policy", ["keep", "pause"])
-@pytest.mark.parametrize("kills", [1, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [1, slow(25)])
 def test_redis_killed_and_started_again_in_mid_crawl(
     crawl: Run, site: Site, server: Server, policy: str, kills: int, tmp_path: Any
 ) -> None:
@@ -154,8 +155,17 @@ def of_a_wrong_type(client: redis.Redis) -> None:
     client.rpush(pending, "x")
 
 
-@pytest.mark.parametrize("fault", [emptied, of_a_wrong_type])
-@pytest.mark.parametrize("policy", ["keep", "pause", "stop"])
+@pytest.mark.parametrize(
+    ("policy", "fault"),
+    [
+        ("keep", emptied),
+        ("pause", emptied),
+        ("stop", of_a_wrong_type),
+        slow("stop", emptied),
+        slow("keep", of_a_wrong_type),
+        slow("pause", of_a_wrong_type),
+    ],
+)
 def test_an_index_emptied_or_damaged_in_mid_crawl(
     crawl: Run, site: Site, server: Server, policy: str, fault: Callable[[redis.Redis], None]
 ) -> None:
@@ -164,7 +174,7 @@ def test_an_index_emptied_or_damaged_in_mid_crawl(
 
     def on_request(path: str) -> None:
         asked[0] += 1
-        if asked[0] == 20:
+        if asked[0] == CONTENTS:  # no copy has come yet
             fault(client)
 
     site.on_request = on_request
@@ -175,7 +185,7 @@ def test_an_index_emptied_or_damaged_in_mid_crawl(
     assert figures["dropped"] == len(done.records) == 0
     if policy == "keep":
         check(done)
-        assert figures["unjudged/index"] == CONTENTS * COPIES + 1 - 19
+        assert figures["unjudged/index"] == CONTENTS * COPIES + 1 - (CONTENTS - 1)
     else:
         reasons = {emptied: "dedup_index_mismatch", of_a_wrong_type: "dedup_index_corrupt"}
         assert done.stats["finish_reason"] == reasons[fault]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dedup.index import Verdict, open_index
+from tests.support import slow
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.stores import DETECTOR, in_file
@@ -52,7 +53,7 @@ print(json.dumps(dict(results.get() for _ in range(workers))))
 """
 
 
-@pytest.mark.parametrize("rounds", [40, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [40, slow(10_000)])
 def test_of_eight_processes_that_claim_the_same_page_at_once_one_is_told_new(
     redis_socket: Path, namespace: str, rounds: int
 ) -> None:
@@ -154,7 +155,7 @@ for _ in range(workers * rounds):
 """
 
 
-@pytest.mark.parametrize("rounds", [10, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [4, slow(500)])
 def test_of_eight_processes_that_open_one_file_at_once_one_holds_it_and_seven_are_refused(
     tmp_path: Path, rounds: int
 ) -> None:

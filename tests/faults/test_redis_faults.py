@@ -128,9 +128,7 @@ async def test_a_server_that_has_lost_a_change_without_a_new_page_is_noticed(
 
 
 @driven
-async def test_a_crawl_that_starts_on_an_index_set_back_goes_on_with_what_it_holds(
-    server: Server,
-) -> None:
+async def test_a_crawl_that_starts_on_an_index_set_back_goes_on_with_what_it_holds(server: Server) -> None:
     async with opened(server.address) as index:
         await file_all(index, pages(20))
     server.client.save()

@@ -5,22 +5,21 @@ docs/reliability.md tells what a crawl makes of each.
 
 import asyncio
 import gc
-import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
-import redis
 
 from dedup.errors import IndexMismatchError, IndexUnavailableError
 from dedup.index import Index, open_index
+from tests.support import slow
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
-from tests.support.redis import Line, Server, running_server
+from tests.support.redis import Line, running_server
+from tests.support.servers import free_port
 from tests.support.stores import DETECTOR, opened, opened_at
 from tests.support.waiting import until, wait_until
 
@@ -29,12 +28,6 @@ async def said(index: Index, number: int) -> str:
     """What a claim of one of some pages that are far from each other says."""
     simhash = number * 0x9E3779B97F4A7C15 % 2**64
     return (await index.claim(f"{number}", f"http://{number}/", fingerprint_of(simhash))).status
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 # --- Replicas ----------------------------------------------------------------------------------------
@@ -135,26 +128,6 @@ async def test_a_limit_of_output_buffers_costs_no_verdict() -> None:
             assert [finding async for finding in survey.findings()] == []
 
 
-def loop_for_ever(server: Server) -> None:
-    with suppress(redis.ResponseError):  # it is killed
-        server.client.eval("while true do end", 0)
-
-
-@driven
-async def test_while_a_foreign_script_keeps_the_server_busy_claims_fail_at_once() -> None:
-    with running_server("--lua-time-limit", "50") as server:
-        async with opened(server.address) as index:
-            assert await said(index, 1) == "new"
-            busy = asyncio.create_task(asyncio.to_thread(loop_for_ever, server))
-            await until(server.is_busy)
-            with pytest.raises(IndexUnavailableError, match="BUSY"):
-                await said(index, 2)
-            with redis.Redis(unix_socket_path=str(server.socket)) as client:
-                client.script_kill()
-            await busy
-            assert [await said(index, number) for number in (1, 2)] == ["same", "new"]
-
-
 # --- Loops, threads, descriptors ---------------------------------------------------------------------
 
 
@@ -191,7 +164,7 @@ async def test_an_index_is_used_from_another_thread(store: str, address: str, na
     assert ("another event loop" in found[0]) if store == "redis" else found == ["same"]
 
 
-@pytest.mark.parametrize("opens", [30, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("opens", [10, slow(1000)])
 @driven
 async def test_nothing_is_left_of_an_index_that_was_closed(address: str, namespace: str, opens: int) -> None:
     descriptors: Callable[[], int] = lambda: len(list(Path("/proc/self/fd").iterdir()))

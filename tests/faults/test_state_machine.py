@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -22,6 +22,7 @@ from hypothesis.stateful import (
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Entry, Index, Verdict, open_index
 from dedup.index.survey import Finding
+from tests.support import slow
 from tests.support.fingerprints import ALL_BITS, fingerprint_of
 from tests.support.model import Model
 from tests.support.stores import DETECTOR
@@ -337,14 +338,19 @@ def test_a_page_that_a_run_had_met_again_when_it_died_is_an_earlier_one_which_no
     crawls.teardown()
 
 
-@pytest.mark.parametrize("store", ["memory", "file", "redis"])
-@pytest.mark.parametrize(
-    ("examples", "steps"), [(12, 25), pytest.param(480, 50, marks=pytest.mark.slow)], ids=str
-)
+@pytest.mark.parametrize("store", [slow("memory"), "file", "redis"])
+@pytest.mark.parametrize(("examples", "steps"), [(8, 25), slow(480, 50)], ids=str)
 def test_any_order_of_events_gives_the_verdicts_of_the_model(
     store: str, examples: int, steps: int, request: pytest.FixtureRequest
 ) -> None:
     socket = request.getfixturevalue("redis_socket") if store == "redis" else None
     machine = type("Crawls", (Crawls,), {"store": store, "redis_socket": socket, "steps": 0})
-    run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=steps))
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            suppress_health_check=[HealthCheck.too_slow],  # the machine may be busy
+        ),
+    )
     print(f"\n{store}: {machine.steps} steps")

@@ -20,7 +20,7 @@ from tests.support.processes import Scrapy
 from tests.support.waiting import LIMIT
 
 #: Contents of the site; content 0 is its front page.
-CONTENTS = 24
+CONTENTS = 12
 SESSION = "77c1d05e"
 SHAPES = ("/{}", "/mirror/{}", "/print/{}", f"/{{}}?sid={SESSION}")
 T = TypeVar("T")

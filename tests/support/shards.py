@@ -183,8 +183,12 @@ def a_minute_later(server: Server, *shards: int, namespace: str = "shingleback/s
         server.client.hdel(state, f"lease:{number}")
 
 
+def kept_urls(folder: Path) -> list[str]:
+    """The URLs that were kept, by all workers."""
+    lines = [line for file in folder.glob("items-*.jsonl") for line in file.read_text().splitlines()]
+    return [json.loads(line)["url"] for line in lines if line.endswith("}")]
+
+
 def kept(folder: Path) -> Counter[int]:
     """How often each content was kept, by all workers."""
-    lines = [line for file in folder.glob("items-*.jsonl") for line in file.read_text().splitlines()]
-    urls = [json.loads(line)["url"] for line in lines if line.endswith("}")]
-    return Counter(int(urlsplit(url).path.split("/")[1]) for url in urls)
+    return Counter(int(urlsplit(url).path.split("/")[1]) for url in kept_urls(folder))

@@ -79,7 +79,7 @@ def test_the_links_of_a_page_are_noted_before_its_end() -> None:
     assert [bool(note.request) for note in desk.write()] == [True, True, False]
 
 
-def test_a_page_is_not_done_before_its_links_to_other_shards_were_handed_over() -> None:
+def test_a_page_is_not_done_before_its_links_were_handed_over() -> None:
     desk = Desk()
     page = desk.schedule("page")
     assert desk.outbox.add(Request("http://b.org/"), held=())
@@ -99,7 +99,7 @@ def test_a_page_that_may_be_fetched_again_is_not_done() -> None:
     assert desk.left() == []
 
 
-def test_a_request_that_is_scheduled_once_more_while_it_is_under_way_is_left() -> None:
+def test_a_request_that_is_scheduled_once_more_is_left() -> None:
     desk = Desk()
     page = desk.schedule("page")
     desk.journal.scheduled(page, 0)
@@ -107,7 +107,7 @@ def test_a_request_that_is_scheduled_once_more_while_it_is_under_way_is_left() -
     assert desk.left() == ["page"]
 
 
-def test_a_page_is_not_done_before_what_it_leads_to_and_can_t_be_noted() -> None:
+def test_a_page_is_not_done_before_links_that_can_t_be_noted() -> None:
     desk = Desk()
     page = desk.schedule("page")
     part = desk.schedule("part", page, callback=print)
@@ -147,7 +147,7 @@ def test_what_every_worker_begins_with_need_not_be_noted() -> None:
     assert desk.left() == ["link"]
 
 
-def test_an_heir_sends_nothing_that_is_done_and_whatever_is_sent_as_often_as_it_is_met() -> None:
+def test_an_heir_sends_nothing_that_is_done() -> None:
     desk = Desk()
     for more in ({}, {"dont_filter": True}):
         desk.journal.let_go(desk.schedule(f"{len(more)}", **more))
@@ -172,7 +172,7 @@ def test_an_heir_takes_what_was_handed_over_and_is_not_done() -> None:
     assert past == [False, True, False]
 
 
-def test_what_the_scheduler_refuses_is_not_noted_as_done_since_another_one_like_it_is_not() -> None:
+def test_what_the_scheduler_refuses_is_not_noted_as_done() -> None:
     desk = Desk()
     handed, left = Request("http://a.org/page"), Request("http://a.org/page")
     desk.schedule("page")

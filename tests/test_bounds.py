@@ -195,47 +195,17 @@ def test_only_pages_behind_plain_links_are_asked_again(crawl: Run, ask: Any) -> 
 
 
 ACTIONS = [
-    "/logout",
-    "/user/logout.php",
-    "/?action=logout",
-    "/log-out",
-    "/Account/SignOut",
-    "/unsubscribe/17",
-    "/newsletter?unsubscribe=me@a.org",
-    "/items/7/delete",
-    "/deleteItem?id=7",
-    "/item_delete.asp?id=7",
-    "/wp-admin/post.php?action=trash&post=7",
-    "/?remove_item=ab",
-    "/shop?add-to-cart=7",
-    "/cart/add/7",
-    "/basket.php?add=7",
-    "/addToWishlist/7",
-    "/confirm/af09",
-    "/confirm-email?key=1",
-    "/verify_email?token=ab",
-    "/reset?x=1",
-    "/login?one_time=8",
-    "/vote/up/7",
-    "/buy/7",
-    "/checkout",
-]
+    "/logout", "/user/logout.php", "/?action=logout", "/log-out", "/Account/SignOut", "/unsubscribe/17",
+    "/newsletter?unsubscribe=me@a.org", "/items/7/delete", "/deleteItem?id=7", "/item_delete.asp?id=7",
+    "/wp-admin/post.php?action=trash&post=7", "/?remove_item=ab", "/shop?add-to-cart=7", "/cart/add/7",
+    "/basket.php?add=7", "/addToWishlist/7", "/confirm/af09", "/confirm-email?key=1",
+    "/verify_email?token=ab", "/reset?x=1", "/login?one_time=8", "/vote/up/7", "/buy/7", "/checkout",
+]  # fmt: skip
 PAGES = [
-    "/",
-    "/how-to-delete-files.html",
-    "/tokens/list",
-    "/item/7",
-    "/carts",
-    "/views/deletion",
-    "/catalogue?page=2&sort=price",
-    "/confirmed-bachelor",
-    "/undeleted/7",
-    "/buyers-guide",
-    "/additives",
-    "/address?id=7",
-    "/blog/adding-a-cart-to-your-shop",
-    "/resets",
-]
+    "/", "/how-to-delete-files.html", "/tokens/list", "/item/7", "/carts", "/views/deletion",
+    "/catalogue?page=2&sort=price", "/confirmed-bachelor", "/undeleted/7", "/buyers-guide", "/additives",
+    "/address?id=7", "/blog/adding-a-cart-to-your-shop", "/resets",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", ACTIONS)

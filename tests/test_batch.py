@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from dedup.batch import Pairs, clusters, hamming, near_pairs, query, tables
 from dedup.errors import DedupError, SettingsError
 from dedup.fingerprint.shingles import Hashes
+from tests.support import slow
 
-steady = settings(derandomize=True, database=None, deadline=None)
+steady = settings(derandomize=True, database=None, deadline=None, max_examples=25)
 
 
 def brute_force(left: Hashes, right: Hashes, k: int) -> list[tuple[int, int, int]]:
@@ -43,7 +44,7 @@ def crowd(seed: int, size: int, centres: int = 30) -> Hashes:
     return rng.permutation(np.concatenate((near, rng.integers(0, 2**64, size - size // 2, np.uint64))))
 
 
-K = pytest.mark.parametrize("k", range(8))
+K = pytest.mark.parametrize("k", [0, slow(1), 2, slow(3), slow(4), slow(5), slow(6), 7])
 few = st.lists(
     st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**64 - 1, 2**63]), st.integers(0, 2**9)),
     max_size=40,
@@ -52,7 +53,7 @@ few = st.lists(
 
 @K
 def test_all_pairs_are_found_and_each_is_told_once(k: int) -> None:
-    asked, stored = crowd(1, 400), crowd(2, 900)
+    asked, stored = crowd(1, 200), crowd(2, 400)
     assert told(query(asked, stored, k)) == brute_force(asked, stored, k)
     assert told(near_pairs(stored, k)) == [
         pair for pair in brute_force(stored, stored, k) if pair[0] < pair[1]
@@ -78,7 +79,7 @@ def test_every_plan_of_tables_finds_the_same(k: int, monkeypatch: pytest.MonkeyP
 
 
 def test_parts_and_chunks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, stored = crowd(1, 80), crowd(2, 150)
+    asked, stored = crowd(1, 40), crowd(2, 80)
     wanted = brute_force(asked, stored, 5)
     pairs = [pair for pair in brute_force(stored, stored, 5) if pair[0] < pair[1]]
     for module, name, value in (
@@ -96,7 +97,7 @@ def test_parts_and_chunks_make_no_difference(monkeypatch: pytest.MonkeyPatch) ->
 
 @K
 def test_clusters_are_what_pairs_join_chain_by_chain(k: int) -> None:
-    simhashes = crowd(3, 600)
+    simhashes = crowd(3, 300)
     first = list(range(len(simhashes)))
     for left, right, _ in sorted(told(near_pairs(simhashes, k))):
         a, b = sorted((first[left], first[right]))
@@ -107,8 +108,8 @@ def test_clusters_are_what_pairs_join_chain_by_chain(k: int) -> None:
 # --- Many that are equal, or nearly ------------------------------------------------------------------
 
 
-def test_a_million_equal_fingerprints() -> None:
-    equal = np.full(1_000_000, 42, np.uint64)
+def test_so_many_equal_fingerprints_have_too_many_pairs() -> None:
+    equal = np.full(100_000, 42, np.uint64)
     assert not clusters(equal, 3).any()
     with pytest.raises(DedupError, match=r"^there are more than 16,777,216 pairs, .* ask for clusters$"):
         near_pairs(equal, 3)
@@ -119,6 +120,7 @@ def test_a_million_equal_fingerprints() -> None:
 # --- Memory ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_more_memory_is_used_than_is_allowed(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     path = tmp_path / "stored.npy"

@@ -223,10 +223,10 @@ def test_urls_of_one_kind_have_one_pattern(urls: list[str], expected: str) -> No
 def test_patterns_and_hosts_take_time_that_grows_with_the_url(capsys: pytest.CaptureFixture[str]) -> None:
     started = time.process_time()
     for part in ("a", "1", "=", "@", "/", "-", "%", "0-", "http://", "?", ";=", "a1"):
-        url = "http://" + part * (1_000_000 // len(part))
+        url = "http://" + part * (50_000 // len(part))
         with Drops([record(url, url)]) as drops:
             listing.print_clusters(drops, as_objects=False)
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 2
     assert max(map(len, capsys.readouterr().out.splitlines())) < 300
 
 
@@ -234,16 +234,13 @@ def test_patterns_and_hosts_take_time_that_grows_with_the_url(capsys: pytest.Cap
     "form", ["", "--clusters", "--prefer=longest", "--csv", "--json", "--prefer=longest --json"]
 )
 def test_no_field_of_a_stranger_reaches_the_terminal_as_it_is(form: str, log: Path) -> None:
-    others = ("rule", "noise", "canonical", "undone")
-    for name in (*others, *(name for name, value in record().items() if type(value) is str)):
-        if name in ("time", "action"):  # only what is one is read
-            continue
-        log.write_text(lines(record(), record(**{"url": "http://b.example/", name: HOSTILE})))
-        done = scrapy("duplicates", log, *form.split())
-        shown = done.stdout + done.stderr
-        assert (done.returncode, shown.isascii(), shown.replace("\n", "").isprintable()) == (0, True, True), (
-            name
-        )
+    texts = {name for name, value in record().items() if type(value) is str} - {"time", "action"}
+    names = [*texts, "rule", "noise", "canonical", "undone"]
+    hostile = [record(**{"url": f"http://b.example/{name}", name: HOSTILE}) for name in names]
+    log.write_text(lines(record(), *hostile))
+    done = scrapy("duplicates", log, *form.split())
+    shown = done.stdout + done.stderr
+    assert (done.returncode, shown.isascii(), shown.replace("\n", "").isprintable()) == (0, True, True)
 
 
 def test_a_spreadsheet_takes_no_cell_for_a_formula() -> None:

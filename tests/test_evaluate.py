@@ -99,6 +99,7 @@ def test_the_audit_checks_drops_by_exact_resemblance(tmp_path: Path, is_wrong: b
     settings |= {"DEDUP_LOG": str(tmp_path / "drops.jsonl"), "TWISTED_REACTOR_ENABLED": False}
     if is_wrong:  # without the second stage, pages that only share the frequencies of their words are dropped
         settings |= {"DEDUP_MIN_RESEMBLANCE": 0.0, "DEDUP_MAX_DISTANCE": 7, "DEDUP_CHROME": False}
+        settings |= {"CLOSESPIDER_PAGECOUNT": 40}
     with serve(Site()) as url:
         crawler = get_crawler(SiteSpider, settings)
         asyncio.run(crawler.crawl_async(start=url))

@@ -22,6 +22,7 @@ from dedup.page.charset import decode
 from dedup.page.flat import ATTRIBUTES
 from dedup.page.html import parse
 from dedup.page.tokens import Tokens, join, without
+from tests.support import slow
 from tests.support.pages.apps import APPS, app
 from tests.support.pages.languages import LANGUAGES, page, paragraphs
 from tests.support.pages.oracle import LINKS, steady
@@ -31,65 +32,16 @@ pytest.importorskip("dedup.fast")
 
 URL = "http://example.org/docs/page.html"
 TAGS = [
-    "a",
-    "article",
-    "area",
-    "aside",
-    "base",
-    "b",
-    "br",
-    "button",
-    "div",
-    "footer",
-    "form",
-    "h1",
-    "header",
-    "iframe",
-    "img",
-    "input",
-    "link",
-    "main",
-    "menu",
-    "meta",
-    "nav",
-    "noscript",
-    "object",
-    "p",
-    "script",
-    "span",
-    "section",
-    "style",
-    "svg",
-    "template",
-    "textarea",
-    "title",
-    "xmp",
-]
+    "a", "article", "area", "aside", "base", "b", "br", "button", "div", "footer", "form", "h1", "header",
+    "iframe", "img", "input", "link", "main", "menu", "meta", "nav", "noscript", "object", "p", "script", "span",
+    "section", "style", "svg", "template", "textarea", "title", "xmp",
+]  # fmt: skip
 NAMES = ["href", "src", "rel", "role", "type", "class", "name", "data-x", "hrefs", "ALT", *ATTRIBUTES]
-VALUES = LINKS | st.sampled_from(
-    [
-        *(
-            "navigation",
-            " Search ",
-            "canonical",
-            "x",
-            "application/json",
-            "/a?tok=9f86d081884c7d65",
-            "Hidden",
-            "submit",
-        ),
-        *(
-            "Description",
-            "A & b != c",
-            "/9f86d081884c7d65.png 2x, /b 1x",
-            ",",
-            "url(/a.png)",
-            "data:image/png;base64,A",
-            "a\nb",
-        ),
-        *("Qu\xe4lität – !", "{&quot;a&quot;: [1]}", "operator&lt;&lt;"),
-    ]
-)
+VALUES = LINKS | st.sampled_from([
+    "navigation", " Search ", "canonical", "x", "application/json", "/a?tok=9f86d081884c7d65", "Hidden",
+    "submit", "Description", "A & b != c", "/9f86d081884c7d65.png 2x, /b 1x", ",", "url(/a.png)",
+    "data:image/png;base64,A", "a\nb", "Qu\xe4lität – !", "{&quot;a&quot;: [1]}", "operator&lt;&lt;",
+])  # fmt: skip
 TEXTS = st.text(
     st.sampled_from("aZ9_ /-\n\x01\xa0\u2019\u2013\xad\u200bäß漢\ufdfa\U0001f600\u0301&<>"), max_size=12
 )
@@ -115,7 +67,7 @@ def both(root: etree._Element, keep_urls: bool = True, url: str = URL) -> list[d
     return [each._asdict() | {"breaks": each.tokens.find_breaks()} for each in (fast, slow)]
 
 
-@steady(5)
+@steady()
 @given(st.lists(PIECES, max_size=25).map("".join), st.booleans())
 @example(
     '<header>a<section role=search>b<header>c</header></section>d</header><a role="banner" href=x>e', True
@@ -136,82 +88,22 @@ def test_both_walks_find_the_same_in_any_markup(markup: str, keep_urls: bool) ->
 
 
 #: What URLs are made of that the rules for them tell apart, and some other text.
-URL_PIECES = st.sampled_from(
-    [
-        *(
-            "/",
-            "/",
-            "../",
-            "./",
-            "..",
-            ".",
-            "//",
-            "?",
-            "&",
-            ";",
-            "=",
-            ":",
-            "#",
-            "%",
-            "%3D",
-            "-",
-            "_",
-            "+",
-            "(A(",
-            "))",
-        ),
-        *(
-            "http://",
-            "https://",
-            "HTTP:",
-            "mailto:",
-            "example.org",
-            "Other.org:80",
-            "docs",
-            "page.html",
-            "b",
-            "B",
-            "x y",
-        ),
-        *(
-            "sid=",
-            "PHPSESSID=",
-            "utm_a=",
-            "cfid=",
-            "cftoken=1",
-            "a=1",
-            "q=2",
-            "tok=",
-            "7",
-            "0123456789",
-            "\xe4",
-            "\x01",
-        ),
-        *("9f86d081884c7d65", "9f86d081-884c-7d65-9a2f-eaa0c55ad015", "deadbeef-dead-beef-dead-beefdeadbeef"),
-        *("aGVsbG8gd29ybGQ-x_4kQ", "Release_Notes_For_Storm_2", "a-light-in-the-attic-1000", "x" * 700),
-    ]
-)
-BASES = st.sampled_from(
-    [
-        *(
-            "",
-            "http://example.org",
-            "http://example.org/",
-            URL,
-            "http://Example.org/docs/b/B/",
-            "file:///docs/b/",
-        ),
-        *(
-            "http://example.org:80/docs/?/b/",
-            "http://example.org/d\xe4/",
-            "http://example.org//b/",
-            "https://other.org:80/b/a",
-        ),
-    ]
-)
+URL_PIECES = st.sampled_from([
+    "/", "/", "../", "./", "..", ".", "//", "?", "&", ";", "=", ":", "#", "%", "%3D", "-", "_", "+", "(A(",
+    "))", "http://", "https://", "HTTP:", "mailto:", "example.org", "Other.org:80", "docs", "page.html",
+    "b", "B", "x y", "sid=", "PHPSESSID=", "utm_a=", "cfid=", "cftoken=1", "a=1", "q=2", "tok=", "7",
+    "0123456789", "\xe4", "\x01", "9f86d081884c7d65", "9f86d081-884c-7d65-9a2f-eaa0c55ad015",
+    "deadbeef-dead-beef-dead-beefdeadbeef", "aGVsbG8gd29ybGQ-x_4kQ", "Release_Notes_For_Storm_2",
+    "a-light-in-the-attic-1000", "x" * 700,
+])  # fmt: skip
+BASES = st.sampled_from([
+    "", "http://example.org", "http://example.org/", URL, "http://Example.org/docs/b/B/", "file:///docs/b/",
+    "http://example.org:80/docs/?/b/", "http://example.org/d\xe4/", "http://example.org//b/",
+    "https://other.org:80/b/a",
+])  # fmt: skip
 
 
-@steady(5)
+@steady()
 @given(st.lists(st.lists(URL_PIECES, max_size=6).map("".join), min_size=1, max_size=4), BASES)
 @example(["../b/c/d", "../../docs/b/B", "b/c", "../../../../docs/page.html"], "http://example.org/docs/b/B/")
 def test_both_walks_resolve_urls_alike(urls: list[str], base: str) -> None:
@@ -237,15 +129,15 @@ def test_both_walks_find_the_same_on_pages_of_sites() -> None:
 @pytest.mark.parametrize(
     "markup",
     [
-        pytest.param("<div>" * 100_000 + "deep", id="deep"),
-        pytest.param("<p>" + "x" * 3_000_000 + "ä" * 300_000, id="one long word"),
-        pytest.param("<p>" + "a " * 500_000, id="many words"),
-        pytest.param("<p>" + "\ufdfa" * 200_000, id="characters that unfold"),
-        pytest.param("word<!-- x -->" * 20_000, id="comments"),
-        pytest.param("<p>&#1;&#xD800;&bogus;&#0;\ufffe\uffff" * 5_000, id="entities"),
-        pytest.param("<?x y>" * 20_000, id="instructions"),
-        pytest.param("<nav><h1><section><a href=x>" * 5_000, id="structure"),
-        pytest.param("<a href=/x?tok=9f86d081884c7d65>" * 20_000, id="links"),
+        pytest.param("<div>" * 10_000 + "deep", id="deep"),
+        pytest.param("<p>" + "x" * 150_000 + "ä" * 30_000, id="one long word"),
+        pytest.param("<p>" + "a " * 20_000, id="many words"),
+        pytest.param("<p>" + "\ufdfa" * 8_000, id="characters that unfold"),
+        pytest.param("word<!-- x -->" * 2_000, id="comments"),
+        pytest.param("<p>&#1;&#xD800;&bogus;&#0;\ufffe\uffff" * 500, id="entities"),
+        pytest.param("<?x y>" * 2_000, id="instructions"),
+        pytest.param("<nav><h1><section><a href=x>" * 1_000, id="structure"),
+        pytest.param("<a href=/x?tok=9f86d081884c7d65>" * 1_000, id="links"),
         pytest.param("\x00\x01<a href='\x01'>\x01 \x01\x01 b", id="control characters"),
         pytest.param("", id="nothing"),
     ],
@@ -255,7 +147,7 @@ def test_hostile_pages_are_walked_alike(markup: str) -> None:
     assert fast == slow
 
 
-@pytest.mark.parametrize("tag", ["b", "x-y", "nav", "a", "section"])
+@pytest.mark.parametrize("tag", [slow("b"), "x-y", "nav", slow("a"), slow("section")])
 def test_parts_within_parts_are_walked_alike_as_deep_as_the_parser_goes(tag: str) -> None:
     fast, slow = both(parse("words" + f"<{tag} role=search>x" * 2_030))
     assert fast == slow
@@ -309,7 +201,7 @@ TOKENS = st.lists(
 )
 
 
-@steady(3)
+@steady()
 @given(
     TOKENS,
     TOKENS,
@@ -335,14 +227,14 @@ def test_both_ways_make_the_same_numbers(
 
 def test_many_tokens_have_the_same_numbers() -> None:
     rng = random.Random(1)
-    tokens = [rng.choice("/abc") + str(rng.getrandbits(14)) for _ in range(100_000)]
+    tokens = [rng.choice("/abc") + str(rng.getrandbits(14)) for _ in range(20_000)]
     maker = Maker(Features(), Sketcher(512, 2), True, 6, least_words=30, seed=0)
-    chrome = ((0, 10), (500, 90_000))
+    chrome = ((0, 10), (500, 18_000))
     same(maker.make(tokens, (), chrome), maker.make_in_numpy(tokens, (), chrome))
 
 
 def test_tokens_whose_hashes_begin_alike_have_the_same_numbers() -> None:
-    sketcher, words = Sketcher(64, 2), [f"w{number}" for number in range(20_000)]
+    sketcher, words = Sketcher(64, 2), [f"w{number}" for number in range(15_000)]
     values = sketcher.values(hash_tokens(words)).tolist()
     alike = [word for word, value in zip(words, values, strict=True) if value >> 56 == 0]
     assert len(alike) > 50
@@ -373,30 +265,13 @@ def test_what_is_left_of_tokens_is_the_same(tokens: list[str], cuts: list[int]) 
 
 
 MARKUP = [
-    *(
-        "<!--",
-        "-->",
-        "--!>",
-        "<!-->",
-        "<![CDATA[",
-        "]]>",
-        "<!",
-        "-",
-        "!",
-        "]",
-        "<",
-        ">",
-        "'",
-        '"',
-        "x",
-        "ä",
-        "\0",
-    ),
-    *("<script>", "</script>", "</scripts", "<TITLE>", "</title ", "<xmp", "<a title='", '<p b="', "</p>"),
-]
+    "<!--", "-->", "--!>", "<!-->", "<![CDATA[", "]]>", "<!", "-", "!", "]", "<", ">", "'", '"', "x", "ä",
+    "\0", "<script>", "</script>", "</scripts", "<TITLE>", "</title ", "<xmp", "<a title='", '<p b="',
+    "</p>",
+]  # fmt: skip
 
 
-@steady(5)
+@steady()
 @given(st.lists(st.sampled_from(MARKUP), max_size=15).map("".join))
 @example("<!" * 2_000 + "<a '\"" * 2_000 + "<script>" * 2_000 + "<!--" * 2_000)
 def test_comments_are_left_out_alike(markup: str) -> None:
@@ -425,7 +300,7 @@ def test_signatures_are_made_as_in_numpy(count: int, selectors: int) -> None:
     assert np.array_equal(sketcher.shingles(sketcher.values(shingles)), shingles)
 
 
-@steady(5)
+@steady()
 @given(st.integers(0, 2**32), st.sampled_from([64, 512, 4096]), st.sampled_from(WIDTHS), st.integers(0, 600))
 def test_sketches_are_made_and_compared_as_in_numpy(seed: int, slots: int, bits: int, size: int) -> None:
     rng, sketcher = np.random.default_rng(seed), Sketcher(slots, bits)
@@ -444,7 +319,7 @@ def test_sketches_are_made_and_compared_as_in_numpy(seed: int, slots: int, bits:
     assert np.array_equal(*both)
 
 
-@steady(2)
+@steady()
 @given(st.integers(0, 2**32), st.integers(0, 300), st.integers(0, 300))
 def test_shingles_are_counted_as_in_numpy(seed: int, pages: int, size: int) -> None:
     rng, chrome = np.random.default_rng(seed), Chrome()

@@ -4,6 +4,7 @@ import gc
 import gzip
 import itertools
 import zlib
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from time import thread_time_ns
@@ -22,6 +23,7 @@ from dedup.page.shell import is_shell
 from dedup.page.urls import folder, join, url_tokens
 from dedup.page.walk import walk_in_python
 from dedup.page.words import fold_text, split_tokens
+from tests.support import counting
 
 #: Eight times as much may take this many times as long: 8 if the time is linear, 64 if it is quadratic.
 MOST = 16
@@ -56,11 +58,17 @@ def grows(step: Callable[[str], object], make: Callable[[int], str], size: int) 
         gc.enable()
 
 
-def test_what_is_quadratic_is_seen() -> None:
-    def counted(text: str) -> int:
-        return sum(text.count("x", start) for start in range(0, len(text), 64))
+def quadratic(text: str) -> int:
+    return sum(text.count("x", start) for end in range(0, len(text), 64) for start in range(0, end, 64))
 
-    assert grows(counted, lambda n: "x" * n, 20_000) > MOST
+
+def test_what_is_quadratic_is_seen() -> None:
+    assert counting.grows(quadratic, lambda n: "x" * n, 2_000) > counting.MOST
+
+
+@pytest.mark.slow
+def test_what_takes_quadratic_time_is_seen() -> None:
+    assert grows(quadratic, lambda n: "x" * n, 2_000) > MOST
 
 
 STEPS: dict[str, tuple[Callable[[str], object], Callable[[int], str], int]] = {
@@ -136,6 +144,12 @@ STEPS: dict[str, tuple[Callable[[str], object], Callable[[int], str], int]] = {
 }
 
 
+def test_no_step_of_reading_a_page_calls_ever_more() -> None:
+    for name, (step, make, size) in STEPS.items():
+        assert counting.grows(step, make, size // 100) <= counting.MOST, name
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STEPS)
 def test_a_step_of_reading_a_page_grows_in_proportion(name: str) -> None:
     assert grows(*STEPS[name]) <= MOST
@@ -164,22 +178,31 @@ ARCHIVES: dict[str, tuple[type[Lines | Warc], Callable[[int], bytes], int]] = {
 }
 
 
-@pytest.mark.parametrize("name", ARCHIVES)
-def test_reading_an_archive_grows_in_proportion(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "dedup.contrib.archives.streams.AGAIN", 1 << 16
-    )  # bytes that are looked at again in any case
+def archive(name: str, folder: Path) -> tuple[Callable[[str], object], Callable[[int], str], int]:
+    """A step that reads an archive, what writes one of so many parts, and a number of parts."""
     reader, make, size = ARCHIVES[name]
 
-    def step(path: str) -> None:
-        for _ in reader(Path(path)):
-            pass
-
     def write(number: int) -> str:
-        path = tmp_path / str(number)
+        path = folder / str(number)
         path.write_bytes(make(number))
         return str(path)
 
-    assert grows(step, write, size) <= MOST
+    return lambda path: deque(reader(Path(path)), 0), write, size
+
+
+@pytest.fixture
+def again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few bytes are looked at again in any case."""
+    monkeypatch.setattr("dedup.contrib.archives.streams.AGAIN", 1 << 16)
+
+
+def test_no_archive_is_read_with_ever_more_calls(tmp_path: Path, again: None) -> None:
+    for name in ARCHIVES:
+        step, write, size = archive(name, tmp_path)
+        assert counting.grows(step, write, size // 10) <= counting.MOST, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_reading_an_archive_grows_in_proportion(name: str, tmp_path: Path, again: None) -> None:
+    assert grows(*archive(name, tmp_path)) <= MOST

@@ -481,13 +481,11 @@ FRAGMENTS = spaced(
 ).map(lambda fragment: fragment.replace("\xa0", " "))
 
 
-@steady(2)
 @given(st.text() | st.binary() | st.lists(FRAGMENTS, max_size=12).map("".join))
 def test_no_page_makes_the_detector_raise(page: str | bytes) -> None:
     Detector().fingerprint(page, "http://example.org/")
 
 
-@steady(2)
 @given(st.binary(), st.text() | st.sampled_from(NO_CHARSETS + NONSENSE), st.text())
 def test_no_label_or_url_makes_the_detector_raise(page: bytes, label: str, url: str) -> None:
     Detector().fingerprint(b"<p>\xe9 <a href=x>" + page, url, label)
@@ -524,11 +522,7 @@ def judge(page: str | bytes) -> None:
     assert Detector().fingerprint(page).reason not in UNPARSABLE
 
 
-def trick(name: str, size: int, make: Callable[..., Any]) -> Any:
-    """A kind of hostile page, four of which are within the limits."""
-    return pytest.param(size, make, id=name)
-
-
+@pytest.mark.slow
 def test_time_to_decode_is_linear() -> None:
     assert growth(decode, lambda n: b"<meta " * n + b"\xc3\xa9", 40_000) < 10
 

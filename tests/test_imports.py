@@ -14,9 +14,8 @@ from tests.support import ROOT
 COMMANDS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["scrapy.commands"]
 
 SCRAPY_LIST = """
-import scrapy.cmdline, sys
-if {without}:
-    scrapy.cmdline.entry_points = lambda group: []
+import importlib.metadata, scrapy.cmdline
+scrapy.cmdline.entry_points = (lambda group: []) if {without} else importlib.metadata.entry_points
 try:
     scrapy.cmdline.execute(["scrapy", "list"])
 except SystemExit as end:
@@ -54,7 +53,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_scrapy_list_loads_only_our_commands(project: Path) -> None:
-    [without], [there] = (loaded(project, SCRAPY_LIST.format(without=without)) for without in (True, False))
+    without, there = loaded(project, *(SCRAPY_LIST.format(without=without) for without in (True, False)))
     assert "dedup" not in libraries(without)
     modules = {target.partition(":")[0] for target in COMMANDS.values()}
     assert modules <= there
@@ -67,15 +66,20 @@ def test_scrapy_list_loads_only_our_commands(project: Path) -> None:
     assert len(there - without - modules - packages) <= 10
 
 
-@pytest.mark.parametrize("target", COMMANDS.values())
-def test_a_command_is_there(target: str) -> None:
-    module, name = target.split(":")
-    assert hasattr(import_module(module), name)
+def test_every_command_is_there() -> None:
+    for target in COMMANDS.values():
+        module, name = target.split(":")
+        assert hasattr(import_module(module), name)
 
 
-def test_the_package_alone_loads_its_errors(tmp_path: Path) -> None:
-    before, after = loaded(tmp_path, "", "import dedup")
+def test_the_package_alone_loads_its_errors_and_an_index_what_it_needs(tmp_path: Path) -> None:
+    code = "from dedup import Detector, open_index; open_index('memory:', Detector(), scope='{}')"
+    before, after, of_host, of_site = loaded(
+        tmp_path, "", "import dedup", code.format("host"), code.format("site")
+    )
     assert libraries(after - before) == {"dedup"}
+    assert not {"tldextract", "requests", "redis"} & libraries(of_host)
+    assert "tldextract" in libraries(of_site)  # the list of suffixes
 
 
 def test_every_public_name_is_loaded_at_its_first_use() -> None:
@@ -86,7 +90,7 @@ def test_every_public_name_is_loaded_at_its_first_use() -> None:
         print(dedup.Detecter)
 
 
-def test_a_crawl_loads_the_filter_if_it_is_on(project: Path) -> None:
+def test_a_crawl_loads_the_filter_if_it_is_on_and_not_what_only_some_crawls_need(project: Path) -> None:
     code = """
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
@@ -97,15 +101,6 @@ def load(is_on, kinds):
     Addon().update_settings(settings)
     print([load_object(component) for kind in kinds for component in settings.getdict(kind)])
 """
-    heavy = {"numpy", "dedup.filter", "dedup.index", "dedup.fingerprint"}
-    all_kinds = ["EXTENSIONS", "SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES"]
-    steps = ("load(False, {all_kinds})", "load(True, ['EXTENSIONS'])", "load(True, {all_kinds})")
-    _, off, extensions, on = loaded(project, code, *(step.format(all_kinds=all_kinds) for step in steps))
-    assert not heavy & (off | extensions)
-    assert heavy <= on
-
-
-def test_a_crawl_leaves_out_what_only_some_crawls_need(project: Path) -> None:
     crawl = """
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.utils.project import get_project_settings
@@ -113,13 +108,16 @@ process = AsyncCrawlerProcess(get_project_settings())
 process.crawl("theirs", start_urls=["data:text/html,<p>a page of a few words"])
 process.start()
 """
-    [plain] = loaded(project, crawl)
+    heavy = {"numpy", "dedup.filter", "dedup.index", "dedup.fingerprint"}
+    all_kinds = ["EXTENSIONS", "SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES"]
+    steps = ("load(False, {all_kinds})", "load(True, ['EXTENSIONS'])", "load(True, {all_kinds})")
+    _, off, extensions, on, plain = loaded(
+        project, code, *(step.format(all_kinds=all_kinds) for step in steps), crawl
+    )
+    assert not heavy & (off | extensions)
+    assert heavy <= on
     assert "dedup.filter.filter" in plain
-    rooms = {
-        "links",
-        "index.survey",
-        "scrapy.links.middleware",
-    }
+    rooms = {"links", "index.survey", "scrapy.links.middleware"}
     assert not plain & {f"dedup.{room}" for room in rooms}
     assert not [module for module in plain if module.startswith("dedup.contrib")]
     assert not {"itemadapter", "redis"} & libraries(plain)
@@ -146,13 +144,6 @@ for name in sorted(modules - {"dedup.contrib.spark", "dedup.scrapy.monitors"}): 
 def test_an_older_scrapy_can_call_every_middleware_with_a_spider() -> None:
     done = subprocess.run([sys.executable, "-c", OLDER], capture_output=True, text=True, check=True)
     assert not done.stdout
-
-
-def test_the_list_of_suffixes_is_loaded_when_an_index_needs_it(tmp_path: Path) -> None:
-    code = "from dedup import Detector, open_index; open_index('memory:', Detector(), scope='{}')"
-    of_host, of_site = loaded(tmp_path, code.format("host"), code.format("site"))
-    assert not {"tldextract", "requests", "redis"} & libraries(of_host)
-    assert "tldextract" in libraries(of_site)
 
 
 def test_without_pyspark_one_line_says_what_is_missing(tmp_path: Path) -> None:

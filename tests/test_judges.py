@@ -82,12 +82,11 @@ class Judged:
         return read_settings(self.settings)
 
 
-@pytest.fixture
-def judged(crawl: Run, site: Site, tmp_path: Path) -> Judged:
-    return Judged(crawl, site, tmp_path)
-
-
-def test_why_names_the_judge_of_every_page(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_judge_of_every_page_is_named(
+    crawl: Run, site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By `index why`, by `compare`, and in the log of what was kept beside another page."""
+    judged = Judged(crawl, site, tmp_path)
     counted = Counter(judged.judges.values())
     assert counted.keys() >= {"index", "probe", "read"}
     for name, pages in counted.items():
@@ -96,10 +95,6 @@ def test_why_names_the_judge_of_every_page(judged: Judged, capsys: pytest.Captur
         asyncio.run(print_reasons(judged.options, url, []))
         said = capsys.readouterr().out
         assert (said.count("judge "), said.count(f"judge {judge}")) == (1, 1), (url, said)
-
-
-def test_compare_names_the_judge_of_every_page(judged: Judged) -> None:
-    for url, judge in judged.judges.items():
         for line in crawled(judged.options, {"A": url}):
             assert f"judge {judge}" in line
     last = judged.done.records[-1]
@@ -107,10 +102,7 @@ def test_compare_names_the_judge_of_every_page(judged: Judged) -> None:
     done = scrapy("compare", last["url"], last["duplicate_of"], *given)
     [said] = [line for line in done.stdout.splitlines() if line.startswith("crawl A")]
     assert f"judge {last['judge']}; a near-duplicate of {last['duplicate_of']}" in said
-
-
-def test_a_page_that_is_kept_beside_another_says_in_what_it_differs(judged: Judged) -> None:
-    """What two pages of a list have alone was fetched again, and stayed."""
+    # What two pages of a list have alone was fetched again, and stayed.
     [kept] = read_kept([judged.kept], f"{judged.site.url}/list?page=1")
     assert (kept.judge, kept.beside) == ("probe", f"{judged.site.url}/list")
     assert re.fullmatch(

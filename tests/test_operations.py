@@ -1,6 +1,5 @@
 """How a crawl is watched: what Prometheus is told, the alerts, the dashboard."""
 
-import asyncio
 import json
 import re
 import shutil
@@ -20,6 +19,7 @@ from tests.support.crawls import Run, Site, Walker, page
 from tests.support.processes import scrapy
 from tests.support.redis import Server
 from tests.support.servers import free_port
+from tests.support.waiting import until
 
 pytest.importorskip("prometheus_client")
 yaml = pytest.importorskip("yaml")
@@ -101,8 +101,7 @@ def test_a_worker_tells_of_the_shards_that_nobody_crawls(
     class Waits(Walker):
         async def parse(self, response: Any) -> Any:  # type: ignore[override]
             yield self.request("/").replace(url=self.url.replace("127.0.0.1", "127.0.0.3"))
-            while not asked(port)['dedup_shard_links_waiting{shard="2"}']:  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
+            await until(lambda: asked(port)['dedup_shard_links_waiting{shard="2"}'])
             self.told = asked(port)
             raise CloseSpider
 

@@ -63,32 +63,37 @@ def test_a_tree_that_is_there_is_read_and_left_as_it_is() -> None:
 
 # --- Cut off is cut off ---------------------------------------------------------------------------------
 
-#: Reads a page while there is so much memory left, in megabytes, and tells how many of its words were found.
+#: Reads a page in forks while there are so many megabytes left, and tells how many of its words were found.
 STARVED = """
-import resource, sys
+import os, resource, sys
 from dedup import Detector
 detector = Detector()
 detector.fingerprint("<p>\xe4 words" * 50, "http://e.org/")
 page = "".join(f"<p>w{number} \xe4{number % 50}" for number in range(60_000))
 used = int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) * 1024
-resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[1]) * 1_000_000, resource.RLIM_INFINITY))
-found = detector.read(page)
-resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-print(len(found.tokens), found.reason)
+for megabytes in sys.argv[1:]:
+    if child := os.fork():
+        os.waitpid(child, 0)
+        continue
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (used + int(megabytes) * 1_000_000, resource.RLIM_INFINITY))
+        found = detector.read(page)
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        print(len(found.tokens), found.reason, flush=True)
+    finally:
+        os._exit(0)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is only limited there")
 def test_a_parser_without_memory_gives_no_page() -> None:
-    command = [sys.executable, "-c", STARVED]
-    found = [
-        subprocess.run([*command, str(megabytes)], capture_output=True, text=True, check=False).stdout.split()
-        for megabytes in (10, 14, 18, 24, 500)
-    ]
+    command = [sys.executable, "-c", STARVED, *map(str, (10, 14, 18, 24, 500))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = [line.split() for line in done.stdout.splitlines()]
     assert found.pop() == ["120000", "None"]
     # What is printed of no page at all is that memory was too short for Python, too.
-    assert {reason for _, reason in filter(None, found)} <= {"truncated", "internal_error", "empty"}
-    assert any(0 < int(tokens) < 120_000 for tokens, _ in filter(None, found))
+    assert {reason for _, reason in found} <= {"truncated", "internal_error", "empty"}
+    assert any(0 < int(tokens) < 120_000 for tokens, _ in found)
 
 
 @pytest.mark.parametrize("end", ["<a href='x", '<a href="x', "<p clas", "<p ", "</p", "<a href=x"])

@@ -30,11 +30,12 @@ from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
 from dedup.filter.change import WORDS, Change, Said
 from dedup.page.ignore import Ignore
-from dedup.report.document import MAX_PAIRS, Source, report
+from dedup.report import document
+from dedup.report.document import Source, report
 from dedup.report.file import MARK, check_target, write_report
 from dedup.scrapy.commands.duplicates import run
 from dedup.texts.texts import Text, stored
-from tests.support import ROOT
+from tests.support import ROOT, slow
 from tests.support.browser import ARGUMENTS, program
 from tests.support.logs import HOSTILE, lines, record
 from tests.support.processes import Forked, scrapy
@@ -469,7 +470,11 @@ PAYLOADS = [
 PARTS = "script, style, img, iframe, svg [onload], meta, link, base, textarea, object, embed, form"
 
 
-def test_nothing_in_a_log_or_a_text_is_more_than_text(tmp_path: Path, opened: Open) -> None:
+@pytest.mark.parametrize("payloads", [PAYLOADS[::5], slow(PAYLOADS)], ids=["some", "all"])
+def test_nothing_in_a_log_or_a_text_is_more_than_text(
+    payloads: list[str], tmp_path: Path, opened: Open
+) -> None:
+    """Some: of each way to write them, in turn."""
     assert len(PAYLOADS) == 100
     plain = made(tmp_path, record())
     parts = opened(plain).locator(PARTS).count()
@@ -477,15 +482,14 @@ def test_nothing_in_a_log_or_a_text_is_more_than_text(tmp_path: Path, opened: Op
         record(
             payload, payload + " ", referer=payload, simhash=payload, duplicate_of_simhash="0", rule=payload
         )
-        for payload in PAYLOADS
+        for payload in payloads
     ]
     log = tmp_path / (PAYLOADS[0].replace("/", "") + ".jsonl")
     with Drops(Reader().read([_written(log, *hostile)])) as drops:
-        source = Source([log.name, *PAYLOADS], 100, PAYLOADS[1], find=_echo, texts="stored")
+        source = Source([log.name, *payloads], len(payloads), PAYLOADS[1], find=_echo, texts="stored")
         write_report(tmp_path / "report.html", report(drops, source))
     page = opened(tmp_path / "report.html")
-    opened_pairs = page.evaluate(OPEN_ALL)
-    assert opened_pairs == 100
+    assert page.evaluate(OPEN_ALL) == len(payloads)
     assert page.locator(PARTS).count() == parts
     assert page.evaluate("window.pwned") is None
     assert page.url == (tmp_path / "report.html").as_uri()
@@ -566,7 +570,7 @@ def test_what_is_injected_does_not_run_or_load(real: Path, unheard: Page) -> Non
         assert not pwned
 
 
-# --- Ten thousand drops, and more -----------------------------------------------------------------------
+# --- More drops than are listed -----------------------------------------------------------------------
 
 
 def many(count: int, clusters: int) -> Iterator[dict[str, Any]]:
@@ -584,22 +588,25 @@ def many(count: int, clusters: int) -> Iterator[dict[str, Any]]:
         )
 
 
-def test_a_sample_of_many_drops_is_listed(tmp_path: Path, opened: Open) -> None:
-    records = list(many(MAX_PAIRS + 2_000, 9_000))
+def test_a_sample_of_many_drops_is_listed(
+    tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document, "MAX_PAIRS", 500)
+    records = list(many(600, 400))
     page = opened(made(tmp_path, *records))
-    assert page.locator("#result").inner_text().startswith("12,000 of 12,000 would have been dropped")
+    assert page.locator("#result").inner_text().startswith("600 of 600 would have been dropped")
     said = page.locator("#sample").inner_text()
-    assert "of all 12,000 near-duplicates" in said
-    assert "Listed here are 10,000: the 5,000 least alike" in said
-    expect(page.locator("#listed")).to_have_text(re.compile("^10,000 near-duplicates of "))
+    assert "of all 600 near-duplicates" in said
+    assert "Listed here are 500: the 250 least alike" in said
+    expect(page.locator("#listed")).to_have_text(re.compile("^500 near-duplicates of "))
     page.locator("#more").click()
     assert page.locator("details.cluster").count() == 60
     assert (
         page.locator("details.cluster summary").nth(30).evaluate("(each) => each === document.activeElement")
     )
     with Drops(records) as drops:
-        listed = {(pair["url"], pair["duplicate_of"]) for pair in drops.pairs(MAX_PAIRS)}
-    doubtful = sorted(records, key=lambda each: each["resemblance"])[:4_990]
+        listed = {(pair["url"], pair["duplicate_of"]) for pair in drops.pairs(500)}
+    doubtful = sorted(records, key=lambda each: each["resemblance"])[:240]
     assert listed >= {(each["url"], each["duplicate_of"]) for each in doubtful}
 
 
@@ -777,8 +784,15 @@ def _follow(log: Path, report: Path) -> None:
     execute(["scrapy", "duplicates", str(log), "--html", str(report), "--follow"])
 
 
-def test_a_report_renews_itself(log: Path, unheard: Page) -> None:
-    path = log.with_name("report.html")
+#: Counts how often a page had the chance to renew itself.
+TURNS = """window.turns = 0;
+const interval = window.setInterval;
+window.setInterval = (act, pause) => interval(() => { act(); window.turns += 1; }, pause);"""
+
+
+def test_a_report_renews_itself(log: Path, browser: Browser) -> None:
+    path, unheard = log.with_name("report.html"), browser.new_page()
+    unheard.add_init_script(TURNS)
     following = Forked(_follow, log, path)
     try:
         wait_until(path.exists)
@@ -792,9 +806,11 @@ def test_a_report_renews_itself(log: Path, unheard: Page) -> None:
         with log.open("a") as file:
             file.write(lines(record("http://a.example/third")))
         wait_until(lambda: "third" in path.read_text())
-        time.sleep(1)
+        turns = unheard.evaluate("turns")
+        wait_until(lambda: unheard.evaluate("turns") > turns + 2)
         expect(drops).to_have_text("2")
     finally:
+        unheard.close()
         following.send(signal.SIGINT)
     assert following.wait(LIMIT) == 0
     assert '"renewed":0' in path.read_text()
@@ -871,10 +887,10 @@ def test_texts_are_found_by_url_and_simhash(tmp_path: Path) -> None:
 
 
 def test_texts_stay_within_their_bound_and_pairs_stay_longest(tmp_path: Path) -> None:
-    path, bound = tmp_path / "x.texts", 1_000_000
+    path, bound = tmp_path / "x.texts", 400_000
     chance = Random(1)
     with History(path, bound) as history:
-        for page in range(2_000):
+        for page in range(800):
             text = [f"{chance.getrandbits(64):x}" for _ in range(100)]
             history.write(f"http://a/{page}", "new", page, str(page), Text(text))
             if page == 1:
@@ -882,10 +898,10 @@ def test_texts_stay_within_their_bound_and_pairs_stay_longest(tmp_path: Path) ->
                 history.pair("http://a/1", "1", None)
     assert path.stat().st_size < 1.3 * bound
     with stored([path]) as find:
-        found = [page for page in range(2_000) if find(f"http://a/{page}", str(page))]
+        found = [page for page in range(800) if find(f"http://a/{page}", str(page))]
     assert found[:2] == [0, 1]  # a pair
-    assert found[-1] == 1_999
-    assert 500 < len(found) < 1_500
+    assert found[-1] == 799
+    assert 100 < len(found) < 600
 
 
 def test_only_pages_that_may_make_a_pair_are_stored(crawl: Crawl) -> None:

@@ -23,6 +23,7 @@ from twisted.python.failure import Failure
 
 from dedup.scrapy import Addon
 from dedup.scrapy.middleware import NearDuplicateMiddleware
+from tests.support import slow
 from tests.support.browser import ARGUMENTS, program
 from tests.support.crawls import ADDON, TWINS, Answer, Run, Site, Walker, html, page, words
 from tests.support.projects import documented as code
@@ -97,7 +98,7 @@ SENDS = {
 }
 
 
-@pytest.mark.parametrize("keep_start", [True, False])
+@pytest.mark.parametrize("keep_start", [True, slow(False)])
 @pytest.mark.parametrize("send", SENDS.values(), ids=SENDS.keys())
 def test_an_errback_can_ask_again(crawl: Run, send: Callable[[Any], Request], keep_start: bool) -> None:
     class Insists(Walker):

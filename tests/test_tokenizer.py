@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 import dedup.page.tokenizer
 from dedup.page.tokenizer import Content, Event, Kind, tokenize
+from tests.support.counting import MOST, grows
 from tests.support.pages.apps import APPS, app
 from tests.support.pages.languages import LANGUAGES, page, paragraphs
 from tests.support.pages.oracle import steady
 from tests.support.pages.shops import Shop
-from tests.test_html import growth, trick
+from tests.test_html import growth
 
 #: A folder of the public tests of tokenizers, html5lib-tests/tokenizer, if there is one.
 CONFORMANCE = os.environ.get("HTML5LIB_TOKENIZER", "")
@@ -139,73 +140,13 @@ def test_octets_that_are_no_characters_are_replaced(tokenize: Tokenize) -> None:
 # --- In Python as compiled ----------------------------------------------------------------------------
 
 PIECES = [
-    *(
-        "<",
-        "</",
-        ">",
-        "/",
-        "=",
-        '"',
-        "'",
-        "&",
-        "&amp",
-        "&not",
-        "&notit;",
-        "&#",
-        "&#x",
-        "&#128;",
-        "&#0",
-        "41",
-        ";",
-        " ",
-        "\n",
-    ),
-    *(
-        "\r",
-        "\r\n",
-        "\0",
-        "a",
-        "B",
-        "é",
-        "漢",
-        "\ud800",
-        "<!--",
-        "-->",
-        "--!>",
-        "--",
-        "-",
-        "!",
-        "<!",
-        "<?",
-        "<![CDATA[",
-        "]]>",
-    ),
-    *(
-        "<svg>",
-        "<svg/>",
-        "<SVG ",
-        "</svg>",
-        "<math>",
-        "</math>",
-        "<mi>",
-        "<desc>",
-        "<foreignObject>",
-        "</foreignobject>",
-    ),
-    *(
-        "<title>",
-        "</title>",
-        "<style>",
-        "</style",
-        "<script>",
-        "</script>",
-        "<script ",
-        "</script",
-        "<textarea>",
-        "<xmp>",
-    ),
-    *("</xmp >", "<plaintext>", "<p>", "</p>", "<!doctype", " html", " public", "system", "=a", "a=b"),
-]
+    "<", "</", ">", "/", "=", '"', "'", "&", "&amp", "&not", "&notit;", "&#", "&#x", "&#128;", "&#0", "41",
+    ";", " ", "\n", "\r", "\r\n", "\0", "a", "B", "é", "漢", "\ud800", "<!--", "-->", "--!>", "--", "-", "!",
+    "<!", "<?", "<![CDATA[", "]]>", "<svg>", "<svg/>", "<SVG ", "</svg>", "<math>", "</math>", "<mi>",
+    "<desc>", "<foreignObject>", "</foreignobject>", "<title>", "</title>", "<style>", "</style",
+    "<script>", "</script>", "<script ", "</script", "<textarea>", "<xmp>", "</xmp >", "<plaintext>", "<p>",
+    "</p>", "<!doctype", " html", " public", "system", "=a", "a=b",
+]  # fmt: skip
 BEGINNINGS = st.sampled_from(
     [
         *[(Content.DATA, "")] * 4,
@@ -215,7 +156,7 @@ BEGINNINGS = st.sampled_from(
 )
 
 
-@steady(20)
+@steady(4)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), BEGINNINGS, st.booleans())
 def test_markup_is_read_alike(markup: str, beginning: tuple[Content, str], sections: bool) -> None:
     read = (tokenize(markup, *beginning, sections=sections) for tokenize in (in_python, compiled))
@@ -251,33 +192,38 @@ def test_pages_that_were_damaged_are_read_alike() -> None:
 # --- Hostile pages ------------------------------------------------------------------------------------
 
 
+#: What a page may be full of, and how many of it.
+TRICKS: dict[str, tuple[int, Callable[[int], bytes]]] = {
+    "tags": (5_000, lambda n: b"<b>x" * n),
+    "tags never closed": (5_000, lambda n: b"<a " * n),
+    "quotes never closed": (5_000, lambda n: b"<a b='" * n + b'<a b="' * n),
+    "attributes": (5_000, lambda n: b"<p" + b"".join(b" a%x='v'" % i for i in range(n)) + b">"),
+    "slashes in a tag": (50_000, lambda n: b"<p" + b"/ " * n),
+    "equals signs in a tag": (20_000, lambda n: b"<p " + b"= " * n),
+    "comments never closed": (20_000, lambda n: b"<!--" * n),
+    "dashes": (100_000, lambda n: b"<!--" + b"-" * n),
+    "brackets": (100_000, lambda n: b"<svg><![CDATA[" + b"]" * n),
+    "sections": (10_000, lambda n: b"<svg>" + b"<![CDATA[" * n),
+    "ampersands": (20_000, lambda n: b"&a" * n),
+    "digits of a reference": (100_000, lambda n: b"&#" + b"9" * n),
+    "the name of a reference": (100_000, lambda n: b"&" + b"a" * n),
+    "names of references in a value": (5_000, lambda n: b"<a b='" + b"&ltx" * n + b"'>"),
+    "titles never closed": (10_000, lambda n: b"<title>" + b"</titl" * n),
+    "scripts in a script": (5_000, lambda n: b"<script><!--" + b"<script></script>" * n),
+    "SVG in SVG": (10_000, lambda n: b"<svg><desc>" * n + b"</mi>" * n),
+    "less-than signs": (50_000, lambda n: b"< <" * n),
+    "doctypes": (5_000, lambda n: b"<!doctype " + b"html public '" * n),
+}
+
+
+def test_no_page_is_read_with_ever_more_calls() -> None:
+    for name, (size, make) in TRICKS.items():
+        assert grows(lambda page: list(in_python(page)), make, size // 100) <= MOST, name
+
+
+@pytest.mark.slow
 @both
-@pytest.mark.parametrize(
-    ("size", "make"),
-    [
-        trick("tags", 5_000, lambda n: b"<b>x" * n),
-        trick("tags never closed", 5_000, lambda n: b"<a " * n),
-        trick("quotes never closed", 5_000, lambda n: b"<a b='" * n + b'<a b="' * n),
-        trick("attributes", 5_000, lambda n: b"<p" + b"".join(b" a%x='v'" % i for i in range(n)) + b">"),
-        trick("slashes in a tag", 50_000, lambda n: b"<p" + b"/ " * n),
-        trick("equals signs in a tag", 20_000, lambda n: b"<p " + b"= " * n),
-        trick("comments never closed", 20_000, lambda n: b"<!--" * n),
-        trick("dashes", 100_000, lambda n: b"<!--" + b"-" * n),
-        trick("brackets", 100_000, lambda n: b"<svg><![CDATA[" + b"]" * n),
-        trick("sections", 10_000, lambda n: b"<svg>" + b"<![CDATA[" * n),
-        trick("ampersands", 20_000, lambda n: b"&a" * n),
-        trick("digits of a reference", 100_000, lambda n: b"&#" + b"9" * n),
-        trick("the name of a reference", 100_000, lambda n: b"&" + b"a" * n),
-        trick("names of references in a value", 5_000, lambda n: b"<a b='" + b"&ltx" * n + b"'>"),
-        trick("titles never closed", 10_000, lambda n: b"<title>" + b"</titl" * n),
-        trick(
-            "scripts in a comment of a script", 5_000, lambda n: b"<script><!--" + b"<script></script>" * n
-        ),
-        trick("SVG in SVG", 10_000, lambda n: b"<svg><desc>" * n + b"</mi>" * n),
-        trick("less-than signs", 50_000, lambda n: b"< <" * n),
-        trick("doctypes", 5_000, lambda n: b"<!doctype " + b"html public '" * n),
-    ],
-)
+@pytest.mark.parametrize(("size", "make"), TRICKS.values(), ids=TRICKS)
 def test_time_grows_in_proportion_to_a_page_full_of(
     tokenize: Tokenize, size: int, make: Callable[[int], bytes]
 ) -> None:

@@ -224,8 +224,8 @@ def test_walls(tmp_path: Path) -> None:
 def test_interrupt(tmp_path: Path) -> None:
     pages = tmp_path / "pages.jsonl"
     with pages.open("w") as file:
-        for n in range(4_000):
-            text = " ".join(f"word{n * at}" for at in range(400))
+        for n in range(2_000):
+            text = " ".join(f"word{n * at}" for at in range(200))
             file.write(json.dumps({"url": f"http://example.org/{n}", "html": f"<p>{text}"}) + "\n")
     command = [sys.executable, "-m", "scrapy", "dedup", str(pages), "-o", str(tmp_path / "kept.jsonl")]
     journal = tmp_path / "kept.jsonl.part" / "journal-wal"

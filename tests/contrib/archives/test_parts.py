@@ -79,12 +79,12 @@ def test_verdicts_of_one_process(
 
 def test_hosts_that_hang_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 10,000 such pages, 9,973 were judged together, and again with the others, which shared a rare shingle with them."""
-    monkeypatch.setattr(volume, "EACH", 40)
-    rows = [json.dumps(row) for row in volume.pages(600, seed=1, largest=0)]
+    monkeypatch.setattr(volume, "EACH", 20)
+    rows = [json.dumps(row) for row in volume.pages(240, seed=1, largest=0)]
     path = write(tmp_path / "pages.jsonl", "\n".join(rows).encode())
     judged: list[int] = []
     judge_part = parts.judge_part
-    monkeypatch.setattr(parts, "SIZE", 40)
+    monkeypatch.setattr(parts, "SIZE", 20)
     monkeypatch.setattr(parts, "judge_part", lambda *task: (judged.append(task[5]), judge_part(*task)))
     cleaned(tmp_path, path)
     assert judged == [len(rows)]

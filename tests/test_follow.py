@@ -66,12 +66,12 @@ def test_a_mirror_is_left_when_it_brings_nothing_and_the_log_has_a_link_before_i
             if isinstance(failure.value, Parked):
                 assert failure.value.url in set(parked_urls(parked))
 
-    hold(site, "/copy/list.html", 152)  # all that it leads to is known then
-    done = follow(mirror(150), Looks, CONCURRENT_REQUESTS=2)
+    hold(site, "/copy/list.html", 112)  # all that it leads to is known then
+    done = follow(mirror(110), Looks, CONCURRENT_REQUESTS=2)
     copies = [path for path in done.requests if path.startswith("/copy/article")]
     waiting = done.figures["links/waiting"]
-    assert len(copies) < 80
-    assert len(list(parked_urls(parked))) == waiting == 150 - len(copies)
+    assert len(copies) < 70
+    assert len(list(parked_urls(parked))) == waiting == 110 - len(copies)
     assert sum(isinstance(failure.value, Parked) for failure in done.spider.failures) >= waiting
     assert done.mishaps == []
 
@@ -109,8 +109,8 @@ def test_a_link_that_came_back_stays_in_the_log(follow: Run, parked: Path) -> No
                 came_back.append(response.url)
             yield from super().parse(response)
 
-    pages = mirror(100)
-    for number in range(70, 100):
+    pages = mirror(80)
+    for number in range(50, 80):
         pages[f"/copy/article-{number}.html"] = page(f"/article-{number}.html", f"/copy/note-{number}.html")
         pages[f"/copy/note-{number}.html"] = page(f"note {number}")
     done = follow(pages, Looks)
@@ -160,8 +160,8 @@ def test_nor_when_they_lead_further_than_those_of_the_kept_page(follow: Run, sit
 
 
 def test_without_the_log_nothing_is_parked(follow: Run) -> None:
-    done = follow(mirror(60), DEDUP_PARKED="/dev/full")
-    assert len([path for path in done.requests if path.startswith("/copy/article")]) == 60
+    done = follow(mirror(48), DEDUP_PARKED="/dev/full")
+    assert len([path for path in done.requests if path.startswith("/copy/article")]) == 48
 
 
 def test_starts_and_what_has_opted_out_are_never_parked(follow: Run) -> None:
@@ -173,8 +173,8 @@ def test_starts_and_what_has_opted_out_are_never_parked(follow: Run) -> None:
                 options["dont_filter"] = True
             return super().request(path, **options)
 
-    done = follow(mirror(60), Insists)
-    wanted = {f"/copy/article-{number}.html" for number in range(60) if number % 10 in (7, 8)}
+    done = follow(mirror(48), Insists)
+    wanted = {f"/copy/article-{number}.html" for number in range(48) if number % 10 in (7, 8)}
     assert wanted <= set(done.requests)
 
 
@@ -187,13 +187,13 @@ def test_a_job_and_the_site_spider_go_on_with_parked(
 
     job = {"JOBDIR": str(tmp_path / "job"), "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"}
     job["DEDUP_PROBE"] = False  # all requests are of pages
-    first = follow(mirror(100), **job)
-    left = {f"/copy/article-{number}.html" for number in range(100)} - set(first.requests)
-    assert len(left) == first.figures["links/waiting"] > 30
-    assert set(crawl(mirror(100), Again).requests) == left
+    first = follow(mirror(80), **job)
+    left = {f"/copy/article-{number}.html" for number in range(80)} - set(first.requests)
+    assert len(left) == first.figures["links/waiting"] > 20
+    assert set(crawl(mirror(80), Again).requests) == left
     parked.unlink()
     monkeypatch.setattr("dedup.links.policy.LEAST", 0.0)
-    then = follow(mirror(100), **job)
+    then = follow(mirror(80), **job)
     assert sorted(then.requests) == sorted(left)
     assert then.figures["links/waiting"] == 0
 
@@ -224,7 +224,7 @@ def test_what_comes_back_has_its_arguments_and_its_depth(follow: Run) -> None:
             for number, link in enumerate(self.links(response)):
                 yield self.request(link, cb_kwargs={"at": number}, priority=number % 3)
 
-    done = follow(mirror(100, new=40), Numbers, DEDUP_IGNORE_CARRIED=("at",))
+    done = follow(mirror(80, new=30), Numbers, DEDUP_IGNORE_CARRIED=("at",))
     assert done.figures["links/came_back"] > 0
     articles = [item for item in done.items if "article" in item["path"]]
     assert all(
@@ -233,9 +233,9 @@ def test_what_comes_back_has_its_arguments_and_its_depth(follow: Run) -> None:
 
 
 def test_a_parked_link_that_a_kept_page_has_is_downloaded(follow: Run) -> None:
-    pages = mirror(100)
+    pages = mirror(80)
     pages["/"] = page("home", "/list.html", "/copy/list.html", "/late.html")
-    pages["/late.html"] = page("late", "/copy/article-95.html", "/copy/article-1.html")
-    pages["/copy/list.html"] = page("list", *(f"/copy/article-{number}.html" for number in range(100)))
+    pages["/late.html"] = page("late", "/copy/article-75.html", "/copy/article-1.html")
+    pages["/copy/list.html"] = page("list", *(f"/copy/article-{number}.html" for number in range(80)))
     done = follow(pages, DEPTH_PRIORITY=0, SCHEDULER_MEMORY_QUEUE="scrapy.squeues.LifoMemoryQueue")
-    assert "/copy/article-95.html" in done.requests
+    assert "/copy/article-75.html" in done.requests

@@ -361,13 +361,13 @@ async def test_a_register_that_makes_up_an_entry_for_an_unknown_number_loses_no_
 
 @driven
 async def test_a_site_that_is_down_with_status_200_loses_nothing_that_is_there_again(tmp_path: Path) -> None:
-    """From the twentieth page on every address shows the same, kept pages, too: that is no soft 404."""
+    """From the eleventh page on every address shows the same, kept pages, too: that is no soft 404."""
     served = shop(lambda path: (404, ""))
     shown, count = served.answer, Counter[str]()
 
     def answer(path: str) -> str | tuple[int, str]:
         count["all"] += 1
-        return shown(path) if count["all"] <= 20 else page("We are down", SORRY)
+        return shown(path) if count["all"] <= 10 else page("We are down", SORRY)
 
     served.answer = answer
     found = await crawl(served, ["/", *THINGS], tmp_path / "log")

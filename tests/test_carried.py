@@ -24,6 +24,7 @@ from dedup.filter import Counts
 from dedup.index import Verdict
 from dedup.scrapy.requests.carried import Carried, is_known
 from dedup.scrapy.requests.digests import digest
+from tests.support import slow
 from tests.support.coroutines import driven
 from tests.support.crawls import Answer, Run, Site, Walker, html, page, words
 from tests.support.fingerprints import fingerprint_of
@@ -114,7 +115,7 @@ class Injected(Walker):
             yield self.request(link, cb_kwargs={"item": link} if "item" in link else {})
 
 
-@pytest.mark.parametrize("order", [100, 575, 700])
+@pytest.mark.parametrize("order", [100, slow(575), 700])
 def test_what_a_downloader_middleware_adds_is_nothing_that_a_request_carries(
     crawl: Run, site: Site, tmp_path: Path, order: int
 ) -> None:
@@ -304,7 +305,9 @@ class Product(Item):
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.dates()
 VALUES = st.recursive(
-    PLAIN, lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text(), inner)
+    PLAIN,
+    lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
 )
 
 
@@ -381,16 +384,9 @@ def test_values_that_are_endless_or_strange_have_no_digest() -> None:
     assert [digest(value) for value in opaque()] == [None] * 8
 
 
-def test_digests_are_the_same_in_every_process() -> None:
+def test_digests_are_the_same_in_another_process() -> None:
     code = "from dedup.scrapy.requests.digests import digest; print(digest({'a': {'x', 'y', 'z'}, 'b': [1.5, None, 'é']}))"
 
-    def run(seed: str) -> str:
-        return subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"PYTHONHASHSEED": seed},
-        ).stdout
-
-    assert {run("1"), run("2")} == {f"{digest({'a': {'x', 'y', 'z'}, 'b': [1.5, None, 'é']})}\n"}
+    env = {"PYTHONHASHSEED": "7"}  # ours is another
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    assert told.stdout == f"{digest({'a': {'x', 'y', 'z'}, 'b': [1.5, None, 'é']})}\n"

@@ -249,7 +249,7 @@ def test_no_method_loses_a_content(method: str, store: str, redis_socket: Path, 
         done = Process(url, tmp_path, **settings).done()
     kept = contents(site, done.kept)
     assert set(kept) == set(every_content_once(site))
-    assert {record["rule"] for record in done.records} <= {"exact", "rare", "probe", method}
+    assert {record["rule"] for record in done.records} <= {"exact", "rare", "probe", "address", method}
     for record in done.records:
         assert site.truth[done.path(record["url"])] == site.truth[done.path(record["duplicate_of"])]
     if method == "minhash":

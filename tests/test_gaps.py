@@ -288,6 +288,7 @@ HOSTILE: dict[str, Callable[[str], str]] = {
 SECONDS = 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_no_page_takes_long(kind: str) -> None:
     answers = [HOSTILE[kind](seed) for seed in ("one", "other")]

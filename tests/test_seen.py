@@ -173,24 +173,20 @@ def test_at_addresses_of_one_page_equal_words_data_and_signs_are_enough(other: s
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_forty_pages_that_differ_in_one_thing_are_forty(form: str) -> None:
-    assert statuses(*(RECORD + FORMS[form](n) for n in range(40))) == ["new"] * 40
-
-
-def test_a_copy_of_one_of_them_is_dropped() -> None:
-    pages = [RECORD + FORMS["route"](n) for n in range(40)]
-    assert statuses(*pages, *pages) == ["new"] * 40 + ["duplicate"] * 40
+def test_forty_pages_that_differ_in_one_thing_are_forty_and_a_copy_of_one_is_dropped(form: str) -> None:
+    pages = [RECORD + FORMS[form](n) for n in range(40)]
+    assert statuses(*pages, pages[7]) == ["new"] * 40 + ["duplicate"]
 
 
 def records() -> dict[str, Answer]:
-    """A site of all forms of forty pages, each form in a folder."""
+    """A site of all forms of six pages, each form in a folder."""
     menu = "".join(f"<a href='/about/{n}'>{words(n, 2)}</a>" for n in range(8))
-    links = "".join(f"<a href='/{form}/show?id={n}'>{form}</a>" for form in FORMS for n in range(40))
+    links = "".join(f"<a href='/{form}/show?id={n}'>{form}</a>" for form in FORMS for n in range(6))
     pages = {"/": html(f"<title>Records</title><div>{menu}</div>{links}")}
     for n in range(8):
         pages[f"/about/{n}"] = html(f"<title>About</title><div>{menu}</div><p>{words(('about', n), 90)}")
     for form, part in FORMS.items():
-        for n in range(40):
+        for n in range(6):
             body = f"<div>{menu}</div>{RECORD}{part(n)}"
             pages[f"/{form}/show?id={n}"] = html(body)
             if form == "section":
@@ -213,4 +209,4 @@ def kept(done: Crawl) -> dict[str, int]:
 
 def test_a_crawl_keeps_them_all(crawl: Run) -> None:
     done = crawl(records(), Reader, DEDUP_CHROME=True, CONCURRENT_REQUESTS=8)
-    assert kept(done) == dict.fromkeys(FORMS, 40)
+    assert kept(done) == dict.fromkeys(FORMS, 6)

@@ -12,6 +12,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler as ScrapyCrawler
 from scrapy.downloadermiddlewares.retry import get_retry_request
 
+from tests.support import slow
 from tests.support.crawls import TWINS, Answer, Crawl, Run, Site, Walker, html, page, words
 
 WALL = html(f"<title>Are you a robot?</title><p>Are you a robot? {words('robot', 60)}</p>")
@@ -87,8 +88,7 @@ def paths(crawl: Crawl) -> Counter[str]:
 
 @pytest.mark.parametrize(
     ("bans", "settings"),
-    [(first, {}), (every(3), MANY), (every(2), MANY | {"DEDUP_CHROME": True})],
-    ids=["first", "third", "second"],
+    [slow(first, {}), slow(every(3), MANY), (every(2), MANY | {"DEDUP_CHROME": True})],
 )
 def test_a_callback_may_retry(both: Any, bans: Bans, settings: dict[str, Any]) -> None:
     without, ours = both(PAGES, bans, Retries, **settings)
@@ -97,7 +97,7 @@ def test_a_callback_may_retry(both: Any, bans: Bans, settings: dict[str, Any]) -
     assert ours.mishaps == []
 
 
-@pytest.mark.parametrize("order", [543, 546])
+@pytest.mark.parametrize("order", [543, slow(546)])
 def test_a_middleware_may_retry(both: Any, order: int) -> None:
     settings = {"DOWNLOADER_MIDDLEWARES": {RetriesEarly: order}}
     without, ours = both(PAGES, first, Walker, **settings)
@@ -175,10 +175,10 @@ class LogsInFirst(LogsIn):
 @pytest.mark.parametrize(
     ("spider", "form", "settings"),
     [
-        (LogsIn, "in place", {}),
+        slow(LogsIn, "in place", {}),
         (LogsIn, "redirected", MANY),
         (LogsInFirst, "in place", MANY),
-        (LogsInFirst, "redirected", {}),
+        slow(LogsInFirst, "redirected", {}),
     ],
 )
 def test_a_login_may_be_asked_for_in_mid_crawl(
@@ -213,7 +213,7 @@ def test_a_login_may_be_asked_for_in_mid_crawl(
 # --- Walls of which a spider knows nothing ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [{}, MANY | {"DEDUP_CHROME": True}], ids=["one by one", "many"])
+@pytest.mark.parametrize("settings", [slow({}), MANY | {"DEDUP_CHROME": True}])
 def test_a_wall_is_seen_early_and_what_was_dropped_for_it_is_fetched_again(both: Any, settings: Any) -> None:
     without, ours = both(PAGES, first, Walker, **settings)
     assert set(paths(ours)) == set(paths(without)) == set(PAGES)
@@ -224,9 +224,9 @@ def test_a_wall_is_seen_early_and_what_was_dropped_for_it_is_fetched_again(both:
 
 
 def test_a_trap_of_one_path_is_no_wall(crawl: Run) -> None:
-    copies = {f"/trap?i={number}": page("trap", more=str(number)) for number in range(60)}
+    copies = {f"/trap?i={number}": page("trap", more=str(number)) for number in range(30)}
     done = crawl({"/": page("home", *copies), **copies}, **MANY)
-    assert (done.figures["dropped"], done.figures["new"]) == (59, 2)
+    assert (done.figures["dropped"], done.figures["new"]) == (29, 2)
     assert "alarms" not in done.figures
 
 

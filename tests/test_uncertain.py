@@ -17,9 +17,10 @@ from dedup import open_index
 from dedup.filter.watch import doubts
 from dedup.scrapy.compat import close
 from dedup.scrapy.crawl.slot import is_closing
-from tests.support.crawls import Run, Site, Walker, page
+from tests.support import slow
+from tests.support.crawls import Run, Site, Walker, hold, page
 from tests.support.filters import DETECTOR
-from tests.support.waiting import wait_until
+from tests.support.waiting import until, wait_until
 
 #: Near-duplicates, fetched in this order, since the requests of all links are sent at once.
 PAGES = {"/": page("home", "/a", "/b"), "/a": page("story"), "/b": page("story")}
@@ -65,18 +66,13 @@ class AwayForAMoment:
 
     async def process_item(self, item: Any) -> Any:
         if item["path"] == "/a":
-            while not self.stats.get_value("dedup/dropped"):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+            await until(lambda: self.stats.get_value("dedup/dropped"))
             raise OSError("the database is away")
         return item
 
 
 def test_what_was_dropped_for_a_page_whose_item_fails_later_is_fetched_again(crawl: Run, site: Site) -> None:
-    def on_request(path: str) -> None:
-        if path == "/b":  # whichever comes first is kept
-            wait_until(lambda: site.stats.get("dedup/pages", 0) >= 2)
-
-    site.on_request = on_request
+    hold(site, "/b", 2)  # whichever comes first is kept
     done = crawl(PAGES, CONCURRENT_REQUESTS=8, ITEM_PIPELINES={AwayForAMoment: 1})
     assert [item["path"] for item in done.items] == ["/", "/b"]
     assert done.figures["fetched_again"] == done.figures["dropped"] == 1
@@ -118,9 +114,8 @@ class FailsLate(Walker):
     """Fails on /a, once the links of another page were not followed for it."""
 
     async def parse(self, response: Any) -> Any:
-        while response.url.endswith("/a") and not self.crawler.stats.get_value("dedup/not_followed"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
         if response.url.endswith("/a"):
+            await until(lambda: self.crawler.stats.get_value("dedup/not_followed"))
             raise RuntimeError("it can't be parsed")
         for output in super().parse(response):
             yield output
@@ -129,11 +124,7 @@ class FailsLate(Walker):
 def test_links_that_were_not_followed_for_a_page_that_fails_later_are_followed_after_all(
     crawl: Run, site: Site
 ) -> None:
-    def on_request(path: str) -> None:
-        if path == "/b":
-            wait_until(lambda: site.stats.get("dedup/pages", 0) >= 2)
-
-    site.on_request = on_request
+    hold(site, "/b", 2)
     pages = {
         "/": page("home", "/a", "/b"),
         **dict.fromkeys(("/a", "/b"), page("story", "/c")),
@@ -144,11 +135,16 @@ def test_links_that_were_not_followed_for_a_page_that_fails_later_are_followed_a
     assert done.figures["fetched_again"] == done.figures["not_followed"] == 1
 
 
-@pytest.mark.parametrize("spider", [Walker, Silent])
 @pytest.mark.parametrize(
-    "place", ["DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES"], ids=lambda place: place.lower()[:6]
+    ("place", "spider", "at_once"),
+    [
+        ("DOWNLOADER_MIDDLEWARES", Silent, 8),
+        ("SPIDER_MIDDLEWARES", Walker, 8),
+        slow("SPIDER_MIDDLEWARES", Silent, 1),
+        slow("DOWNLOADER_MIDDLEWARES", Walker, 1),
+        slow("SPIDER_MIDDLEWARES", Silent, 8),
+    ],
 )
-@pytest.mark.parametrize("at_once", [1, 8])
 def test_a_page_that_a_middleware_refuses_shadows_no_other(
     crawl: Run, place: str, spider: type[Walker], at_once: int
 ) -> None:
@@ -185,13 +181,12 @@ class StopsAtA(Walker):
         yield self.note(response)
         if response.url.endswith("/a"):
             self.closing = asyncio.create_task(close(self.crawler, "it is enough"))
-            while not is_closing(self.crawler):  # noqa: ASYNC110
-                await asyncio.sleep(0)
+            await until(lambda: is_closing(self.crawler))
         for link in self.links(response):
             yield self.request(link)
 
 
-@pytest.mark.parametrize("why", REFUSED)
+@pytest.mark.parametrize("why", ["a typo", *map(slow, [*REFUSED][1:])])
 def test_a_job_goes_on_as_the_same_run_after_a_start_that_was_refused(
     crawl: Run, tmp_path: Path, why: str
 ) -> None:

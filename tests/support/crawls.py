@@ -22,6 +22,7 @@ from twisted.python.failure import Failure
 from dedup.scrapy import Judgement, NearDuplicate, judgement
 from dedup.scrapy.signals import near_duplicate
 from tests.support import serving
+from tests.support.waiting import wait_until
 
 ADDON = {"dedup.scrapy.Addon": 500}
 
@@ -75,6 +76,16 @@ def site() -> Iterator[Site]:
     with serving.served(answer) as port:
         site.url = f"http://127.0.0.1:{port}"
         yield site
+
+
+def hold(site: Site, path: str, pages: int) -> None:
+    """Has a path answered once so many pages have been judged."""
+
+    def on_request(asked: str) -> None:
+        if asked == path:
+            wait_until(lambda: site.stats.get("dedup/pages", 0) >= pages)
+
+    site.on_request = on_request
 
 
 # --- A spider, and what came of its crawl -----------------------------------------------------------

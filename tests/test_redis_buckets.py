@@ -52,7 +52,9 @@ def spread(bits: int, rng: random.Random) -> int:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("k", range(8))
+@pytest.mark.parametrize(
+    "k", [pytest.param(k, marks=[] if k in {0, 3, 7} else [pytest.mark.slow]) for k in range(8)]
+)
 @driven
 async def test_every_page_within_k_bits_is_found_and_none_beyond(
     address: str, namespace: str, k: int, way: str, monkeypatch: pytest.MonkeyPatch
@@ -102,7 +104,7 @@ class Interrupted(Line):
         return [request]
 
 
-@pytest.mark.parametrize("filed", [1, 3])
+@pytest.mark.parametrize("filed", [pytest.param(1, marks=pytest.mark.slow), 3])
 @driven
 async def test_a_page_that_is_filed_before_any_request_of_a_claim_is_met(
     redis_socket: Path,
@@ -153,7 +155,7 @@ async def test_what_is_copied_of_a_bucket_follows_it(
     rng, there, gone = random.Random(1), list[int](), list[int]()
     here = address, namespace, Detector(max_distance=3)
     async with opened(*here) as index, opened(*here) as other:
-        for step in range(60):
+        for step in range(41):
             new = [rng.getrandbits(48) for _ in range(rng.randrange(12))]
             same = {"sketch": fingerprint_of(0).sketch, "run": other.run}
             await other.add([entry(0, page_id=f"{one}", simhash=one, digest=one, **same) for one in new])

@@ -27,7 +27,7 @@ from tests.support.stores import opened, opened_at
 from tests.support.waiting import until
 
 
-def shop(name: str, seed: int, products: int = 40) -> Iterator[tuple[str, str]]:
+def shop(name: str, seed: int, products: int = 21) -> Iterator[tuple[str, str]]:
     """Addresses and HTML of products in large chrome; some come again with another counter, some from a mirror."""
     rng = random.Random(seed)
     prose = Prose(rng)
@@ -111,7 +111,9 @@ def random_claims(detector: Detector, seed: int, number: int) -> list[Claim]:
     return found
 
 
-@pytest.mark.parametrize(("seed", "bits"), [(0, 2), (1, 4), (2, 8)])  # and each threshold
+@pytest.mark.parametrize(
+    ("seed", "bits"), [(0, 2), pytest.param(1, 4, marks=pytest.mark.slow), (2, 8)]
+)  # and each threshold
 @driven
 async def test_redis_judges_whatever_it_is_told_as_memory_does(
     server: Server, bits: int, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -126,7 +128,7 @@ async def test_redis_judges_whatever_it_is_told_as_memory_does(
 
     monkeypatch.setattr(Evidence, "suffices", suffices)
     detector = Detector(features=Features(slots=256, bits=bits))
-    claims = random_claims(detector, seed, 150)
+    claims = random_claims(detector, seed, 110)
     options = {"detector": detector, "min_containment": (0.6, 0.85, 0.9)[seed % 3]}
     async with opened_at("memory:", **options) as memory, opened(server.address, **options) as index:  # type: ignore[arg-type]
         expected = await judged(memory, claims)
@@ -254,7 +256,7 @@ async def test_of_too_many_tables_the_oldest_is_forgotten(
 
 def test_a_table_that_is_torn_is_none() -> None:
     octets = pack_table(b"version ", "example.org", Chrome())
-    for stored in [*(octets[:cut] for cut in range(len(octets))), octets + b"x"]:
+    for stored in [*(octets[:cut] for cut in range(0, len(octets), 9)), octets + b"x"]:
         with pytest.raises(ValueError, match=r"table|stream|header|decompress|incomplete"):
             unpack_table(stored)
 

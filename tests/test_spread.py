@@ -18,7 +18,7 @@ from tests.support.coroutines import driven
 from tests.support.stores import DETECTOR, opened_at, until_done
 from tests.support.surveys import surveyed
 
-HOSTS = [f"http://{number}.example.org/" for number in range(40)]
+HOSTS = [f"http://{number}.example.org/" for number in range(24)]
 PAGE = DETECTOR.fingerprint(f"<p>{' '.join(f'word{number}' for number in range(60))}")
 IDS = [*map(str, range(len(HOSTS)))]
 

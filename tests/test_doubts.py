@@ -364,7 +364,7 @@ async def test_a_page_that_is_met_over_and_over_is_not_waited_for_all_the_time(
             await looks(run, index)
             clock.now += 0.6 * doubts.PATIENCE * doubts.SILENCE
             assert run.watch.is_waiting()
-            await asyncio.sleep(0.01)
+            await looks(run, index)
             assert run.again == []
 
 

@@ -30,7 +30,7 @@ MAX_DISTANCE = SETTINGS["max_distance"].kind.high
 
 BLOCKS = [block_plan(k) for k in range(4, MAX_DISTANCE + 1)]
 EVERY = [found for k in range(MAX_DISTANCE + 1) for found in possible_plans(k)] + BLOCKS
-EXHAUSTIVE = [found for k in range(4) for found in possible_plans(k)]
+EXHAUSTIVE = [found for k in range(3) for found in possible_plans(k)]
 SMALL = (
     [
         Plan(bits, k, levels)
@@ -134,6 +134,12 @@ def missed(found: Plan, flipped: npt.NDArray[np.uint64]) -> list[int]:
 @each(SMALL + EXHAUSTIVE)
 def test_some_table_keeps_the_prefix(found: Plan) -> None:
     assert missed(found, patterns(found.bits, found.max_distance)) == []
+
+
+@pytest.mark.slow
+@each([*possible_plans(3)])
+def test_some_table_keeps_the_prefix_for_three_bits(found: Plan) -> None:
+    assert missed(found, patterns(64, 3)) == []
 
 
 @cache

@@ -107,7 +107,7 @@ async def test_pages_that_are_no_more_than_are_compared_are_no_crowd(opened: Ope
 
 @driven
 async def test_a_page_that_is_met_again_in_a_crowd_is_counted(opened: Opened) -> None:
-    entries = flood(2 * MAX_LOOKED, EARLIER)
+    entries = flood(MAX_LOOKED + 1, EARLIER)
     async with opened() as index:
         await index.add(entries)
         page = Fingerprint(entries[7].simhash, entries[7].sketch, 100, 0, digest=entries[7].digest)

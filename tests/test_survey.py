@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from dedup.errors import (
-    SettingsError,
-)
+from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index
 from tests.support.coroutines import driven
@@ -148,7 +146,7 @@ async def test_what_a_survey_reads_gives_the_same_verdicts_in_the_other_store(
     others = {"file": f"unix://{redis_socket}", "redis": f"file:{tmp_path / 'other.sqlite'}"}
     pages = [
         fingerprint_of(centre ^ rng.getrandbits(3) << rng.randrange(60), changed=rng.choice([0, 60, 99, 120]))
-        for centre in (rng.getrandbits(64) for _ in range(12))
+        for centre in (rng.getrandbits(64) for _ in range(6))
         for _ in range(5)
     ]
     async with opened_at(address, namespace=namespace, scope="host") as index:

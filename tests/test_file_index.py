@@ -13,12 +13,7 @@ from typing import Any
 
 import pytest
 
-from dedup.errors import (
-    DedupError,
-    IndexMismatchError,
-    IndexUnavailableError,
-    SettingsError,
-)
+from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError, SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index
 from dedup.index.local import sqlite
@@ -224,10 +219,7 @@ async def test_what_is_known_of_hosts_is_shared_and_saved_by_each_run(path: Path
         assert one.hosts
         assert another.hosts
         assert one.hosts.table("a.example") is another.hosts.table("a.example")
-        assert (one.hosts.settings.min_containment, another.hosts.settings.min_containment) == (
-            0.7,
-            0.8,
-        )
+        assert (one.hosts.settings.min_containment, another.hosts.settings.min_containment) == (0.7, 0.8)
 
 
 @driven

@@ -14,12 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 import xxhash
 
-from dedup.errors import (
-    DedupError,
-    IndexCorruptError,
-    IndexMismatchError,
-    IndexUnavailableError,
-)
+from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index.local.file import COLUMNS
 from tests.support.coroutines import driven
 from tests.support.stores import opened_at
@@ -140,11 +135,7 @@ HEADER_DAMAGES: dict[str, tuple[str, type[Exception], str]] = {
         IndexMismatchError,
         "a newer version of this program: its format is 99",
     ),
-    "no plan": (
-        "UPDATE header SET value = '' WHERE name = 'tables'",
-        IndexMismatchError,
-        "tables is ''",
-    ),
+    "no plan": ("UPDATE header SET value = '' WHERE name = 'tables'", IndexMismatchError, "tables is ''"),
     "a plan that is none": (
         "UPDATE header SET value = '3.1' WHERE name = 'tables'",
         IndexCorruptError,

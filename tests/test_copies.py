@@ -162,7 +162,9 @@ async def test_a_worker_that_ends_as_another_has_its_shard_answers_for_its_pages
 
 
 @SHARED
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed > 1)) for seed in range(6)]
+)
 @driven
 async def test_each_death_costs_one_more_copy_at_most_and_loses_nothing(
     address: str, namespace: str, tmp_path: Path, seed: int

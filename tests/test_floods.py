@@ -83,17 +83,14 @@ async def claims_of_copies(index: Index, number: int) -> list[Verdict]:
     return found
 
 
-@pytest.mark.parametrize("whose", ["of this run", "of an earlier run"])
 @pytest.mark.parametrize("number", [200, 1500])
 @driven
-async def test_no_flood_hides_a_near_duplicate_uncounted(
-    opened: Opened, store: str, number: int, whose: str
-) -> None:
+async def test_no_flood_hides_a_near_duplicate_uncounted(opened: Opened, number: int) -> None:
     async with opened() as index:
-        await index.add(flood(number, index.run if whose == "of this run" else EARLIER))
-        verdicts = await claims_of_copies(index, 16)
+        await index.add(flood(number, index.run if number == 200 else EARLIER))
+        verdicts = await claims_of_copies(index, 8)
         assert all(verdict.status == "duplicate" or verdict.crowded for verdict in verdicts)
-        near = [verdict for bits, verdict in zip((1, 2, 3, 4) * 4, verdicts, strict=True) if bits < 3]
+        near = [verdict for bits, verdict in zip((1, 2, 3, 4) * 2, verdicts, strict=True) if bits < 3]
         assert {verdict.of for verdict in near} == {"http://victim/"}
         assert {verdict.of for verdict in verdicts} == {"http://victim/"}
         assert (await index.claim("new", "http://new/", forged(random.Random(3)))).crowded is (number > 1000)
@@ -110,7 +107,7 @@ async def test_pages_that_are_no_more_than_are_compared_are_no_crowd(opened: Ope
 
 @driven
 async def test_a_page_that_is_met_again_in_a_crowd_is_counted(opened: Opened) -> None:
-    entries = flood(2 * MAX_LOOKED, EARLIER)
+    entries = flood(MAX_LOOKED + 1, EARLIER)
     async with opened() as index:
         await index.add(entries)
         page = Fingerprint(entries[7].simhash, entries[7].sketch, 100, 0, digest=entries[7].digest)

@@ -33,7 +33,7 @@ from tests.support.cluster import Cluster
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
 from tests.support.model import GROUPS, Model, crawl_of_verbs
-from tests.support.stores import DETECTOR, ODD_IDS, PERSISTENT, RUN, opened_at, until_done, until_written
+from tests.support.stores import DETECTOR, ODD_IDS, PERSISTENT, RUN, opened_at
 from tests.support.waiting import until
 
 Opened = Callable[..., AbstractAsyncContextManager[Index]]
@@ -80,15 +80,9 @@ def contents(
 
 
 @driven
-async def test_the_first_page_is_new(opened: Opened) -> None:
+async def test_a_duplicate_names_the_first_page_and_how_near_it_is(opened: Opened) -> None:
     async with opened() as index:
-        assert await index.claim("a", "http://a/", fingerprint_of(0)) == Verdict("new")
-
-
-@driven
-async def test_a_duplicate_names_the_kept_page_and_how_near_it_is(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("a", "http://a/", fingerprint_of(0xABC0))
+        assert await index.claim("a", "http://a/", fingerprint_of(0xABC0)) == Verdict("new")
         verdict = await index.claim("b", "http://b/", fingerprint_of(0xABC3, changed=64))
         assert verdict == Verdict(
             "duplicate",
@@ -98,15 +92,6 @@ async def test_a_duplicate_names_the_kept_page_and_how_near_it_is(opened: Opened
             of_simhash=0xABC0,
             rule="simhash",
         )
-
-
-@driven
-async def test_a_real_page_in_capitals_and_with_another_comment_is_a_duplicate(opened: Opened) -> None:
-    story = "<p>It was a bright cold day in April, and the clocks were striking thirteen; " * 8
-    async with opened() as index:
-        await index.claim("a", "http://a/", DETECTOR.fingerprint(story))
-        verdict = await index.claim("b", "http://b/", DETECTOR.fingerprint(story.upper() + "<!-- 7 -->"))
-        assert (verdict.status, verdict.of, verdict.distance) == ("duplicate", "http://a/", 0)
 
 
 @driven
@@ -125,37 +110,28 @@ async def test_a_page_of_too_little_resemblance_is_new_however_near(opened: Open
         assert (await index.claim("c", "http://c/", fingerprint_of(0, changed=103))).status == "new"
 
 
+@pytest.mark.parametrize(("least", "near", "far"), [(0, 512, None), (1, 0, 1)])
 @driven
-async def test_min_resemblance_0_switches_the_second_stage_off(opened: Opened) -> None:
-    async with opened(Detector(max_distance=3, min_resemblance=0)) as index:
+async def test_the_least_and_the_most_min_resemblance(
+    opened: Opened, least: int, near: int, far: int | None
+) -> None:
+    async with opened(Detector(max_distance=3, min_resemblance=least)) as index:
         await index.claim("a", "http://a/", fingerprint_of(0))
-        verdict = await index.claim("b", "http://b/", fingerprint_of(0, changed=512))
-        assert (verdict.status, verdict.resemblance) == ("duplicate", 0.0)
+        verdict = await index.claim("b", "http://b/", fingerprint_of(1, changed=near))
+        assert (verdict.status, verdict.resemblance) == ("duplicate", float(least))
+        if far is not None:
+            assert (await index.claim("c", "http://c/", fingerprint_of(1, changed=far))).status == "new"
 
 
 @driven
-async def test_min_resemblance_1_asks_for_equal_sketches(opened: Opened) -> None:
-    async with opened(Detector(max_distance=3, min_resemblance=1)) as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        assert (await index.claim("b", "http://b/", fingerprint_of(1, changed=0))).status == "duplicate"
-        assert (await index.claim("c", "http://c/", fingerprint_of(1, changed=1))).status == "new"
-
-
-@driven
-async def test_the_least_distance_is_named_before_the_most_resemblance(opened: Opened) -> None:
+async def test_the_least_distance_is_named_then_the_most_resemblance(opened: Opened) -> None:
     async with opened() as index:
-        await index.claim("far", "http://far/", fingerprint_of(0b111000))
-        await index.claim("near", "http://near/", fingerprint_of(0b000001, changed=90))
-        assert (await index.claim("c", "http://c/", fingerprint_of(0))).of == "http://near/"
-
-
-@driven
-async def test_at_equal_distance_the_most_resemblance_is_named(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("less", "http://less/", fingerprint_of(0b000011, changed=20))
-        await index.claim("more", "http://more/", fingerprint_of(0b001100, changed=10))
-        await index.claim("least", "http://least/", fingerprint_of(0b110000, changed=30))
+        await index.claim("less", "http://less/", fingerprint_of(0b000000111, changed=20))
+        await index.claim("more", "http://more/", fingerprint_of(0b000111000, changed=10))
+        await index.claim("least", "http://least/", fingerprint_of(0b111000000, changed=30))
         assert (await index.claim("d", "http://d/", fingerprint_of(0))).of == "http://more/"
+        await index.claim("near", "http://near/", fingerprint_of(1 << 40, changed=90))
+        assert (await index.claim("d", "http://d/", fingerprint_of(0))).of == "http://near/"
 
 
 @driven
@@ -183,47 +159,36 @@ async def test_duplicates_are_not_filed_so_that_pages_cannot_drift_away(opened: 
         assert await index.count() == 2
 
 
-@pytest.mark.parametrize("simhash", [0, 1, 2**53 + 1, 2**63, 2**63 + 12345, ALL_BITS - 1, ALL_BITS], ids=hex)
 @driven
-async def test_no_bit_of_an_extreme_simhash_is_lost(opened: Opened, simhash: int) -> None:
+async def test_no_bit_of_an_extreme_simhash_is_lost(opened: Opened) -> None:
     async with opened(Detector(max_distance=1, min_resemblance=0)) as index:
-        await index.claim("a", "http://a/", fingerprint_of(simhash))
-        for bit in (0, 31, 32, 52, 53, 63):
-            verdict = await index.claim("b", "http://b/", fingerprint_of(simhash ^ 1 << bit))
-            assert (verdict.distance, verdict.of_simhash) == (1, simhash)
-        assert (await index.claim("c", "http://c/", fingerprint_of(simhash ^ 3))).status == "new"
-        assert (await index.claim("d", "http://d/", fingerprint_of(simhash ^ ALL_BITS))).status == "new"
-
-
-@pytest.mark.parametrize(
-    ("reason", "html"),
-    [
-        ("empty", "<!-- nothing --><title></title>"),
-        ("short", "<p>Not found"),
-        ("binary", b"\x89PNG\r\n\x1a\n" + bytes(range(32)) * 30),
-        ("truncated", "<div>" * 5000 + "some words " * 100),
-    ],
-)
-@driven
-async def test_a_page_that_cannot_be_judged_is_kept_and_not_filed(
-    opened: Opened, reason: str, html: bytes | str
-) -> None:
-    async with opened() as index:
-        for page_id in ("a", "b", "a"):
-            verdict = await index.claim(page_id, "http://a/", DETECTOR.fingerprint(html))
-            assert verdict == Verdict("unjudged", reason=reason)
-            await index.confirm(page_id)
-        assert await index.count() == 0
+        for simhash in (0, 1, 2**53 + 1, 2**63, 2**63 + 12345, ALL_BITS - 1, ALL_BITS):
+            await index.claim("a", "http://a/", fingerprint_of(simhash))
+            for bit in (0, 31, 32, 52, 53, 63):
+                verdict = await index.claim("b", "http://b/", fingerprint_of(simhash ^ 1 << bit))
+                assert (verdict.distance, verdict.of_simhash) == (1, simhash)
+            for name, other in ("c", 3), ("d", ALL_BITS):
+                assert (await index.claim(name, "http://c/", fingerprint_of(simhash ^ other))).status == "new"
+            for name in "acd":
+                await index.release(name)
 
 
 @driven
-async def test_a_page_that_cannot_be_judged_is_no_duplicate_even_with_the_simhash_of_one(
-    opened: Opened,
-) -> None:
+async def test_a_page_that_cannot_be_judged_is_kept_and_not_filed(opened: Opened) -> None:
+    pages = {
+        "empty": DETECTOR.fingerprint("<!-- nothing --><title></title>"),
+        "short": DETECTOR.fingerprint("<p>Not found"),
+        "binary": DETECTOR.fingerprint(b"\x89PNG\r\n\x1a\n" + bytes(range(32)) * 30),
+        "truncated": DETECTOR.fingerprint("<div>" * 5000 + "some words " * 100),
+    }
     async with opened() as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        verdict = await index.claim("b", "http://b/", replace(fingerprint_of(0), reason="short"))
-        assert verdict == Verdict("unjudged", reason="short")
+        await index.claim("filed", "http://filed/", fingerprint_of(0))
+        for reason, fingerprint in (*pages.items(), ("short", replace(fingerprint_of(0), reason="short"))):
+            for page_id in ("a", "b", "a"):
+                verdict = await index.claim(page_id, "http://a/", fingerprint)
+                assert verdict == Verdict("unjudged", reason=reason)
+                await index.confirm(page_id)
+        assert await index.count() == 1
 
 
 @driven
@@ -273,12 +238,10 @@ PLANS = [
 ]
 
 
-#: In a file, only a few: its tables are those in memory, and tests/test_tables.py has every plan of theirs.
+#: Of each store a few: tests/test_tables.py has every plan in memory, tests/test_redis_buckets.py each k in Redis.
 STORED = [
     pytest.param(
-        store,
-        *plan,
-        marks=[pytest.mark.slow] if store == "file" and plan[0] not in {0, 3, 7} else [],
+        store, *plan, marks=[pytest.mark.slow] * (plan[0] not in ({3} if store == "file" else {0, 3, 7}))
     )
     for store in ("memory", "file", "redis")
     for plan in PLANS
@@ -299,10 +262,13 @@ async def test_every_plan_gives_the_verdicts_of_comparing_all_pages(
     assert CENTRES <= len(model.kept) < CENTRES * (k + 4)
 
 
-@pytest.mark.parametrize("scope", ["all", "host", "site"])
+@pytest.mark.parametrize(
+    ("scope", "claims"),
+    [("host", 90), *(pytest.param(scope, 200, marks=pytest.mark.slow) for scope in ("all", "site"))],
+)
 @driven
 async def test_all_stores_agree_verdict_for_verdict(
-    scope: str, tmp_path: Path, redis_socket: Path, cluster_of_all: Cluster, namespace: str
+    scope: str, claims: int, tmp_path: Path, redis_socket: Path, cluster_of_all: Cluster, namespace: str
 ) -> None:
     addresses = (
         "memory:",
@@ -310,7 +276,6 @@ async def test_all_stores_agree_verdict_for_verdict(
         f"unix://{redis_socket}",
         cluster_of_all.address,
     )
-    claims = 200
     model = Model(DETECTOR, GROUPS[scope])
     seen: Counter[str] = Counter()
     urls: dict[str, str] = {}
@@ -347,16 +312,6 @@ async def test_a_page_is_the_same_after_its_claim_and_after_its_confirmation(ope
         assert await index.count() == 1
 
 
-@PERSISTENT
-@driven
-async def test_a_confirmed_page_is_the_same_in_the_next_crawl(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        await index.confirm("a")
-    async with opened() as index:
-        assert await index.claim("a", "http://a/", fingerprint_of(0)) == Verdict("same")
-
-
 @driven
 async def test_a_page_whose_content_changed_is_the_same_even_if_it_is_now_like_another(
     opened: Opened,
@@ -379,23 +334,17 @@ async def test_pages_are_still_compared_with_what_a_page_was_when_it_was_kept(op
         assert (await index.claim("c", "http://c/", fingerprint_of(ALL_BITS))).status == "new"
 
 
-@driven
-async def test_a_duplicate_fetched_again_is_a_duplicate_again(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        for _ in range(3):
-            assert (await index.claim("b", "http://b/", fingerprint_of(1))).of == "http://a/"
-
-
 # --- Pending, done, released -------------------------------------------------------------------------
 
 
 @driven
-async def test_a_released_page_is_as_if_it_had_never_been_claimed(opened: Opened) -> None:
+async def test_a_released_page_alone_is_as_if_it_had_never_been_claimed(opened: Opened) -> None:
     async with opened() as index:
+        await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))
         await index.claim("a", "http://a/", fingerprint_of(0))
         await index.release("a")
-        assert await index.count() == 0
+        assert await index.count() == 1
+        assert (await index.claim("c", "http://c/", fingerprint_of(ALL_BITS))).of == "http://b/"
         assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
         assert (await index.claim("a", "http://a/", fingerprint_of(0))).of == "http://twin/"
 
@@ -412,32 +361,15 @@ async def test_a_released_page_can_be_claimed_again(opened: Opened) -> None:
 
 
 @driven
-async def test_a_release_takes_back_nothing_but_its_page(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))
-        await index.release("a")
-        assert (await index.claim("c", "http://c/", fingerprint_of(ALL_BITS))).of == "http://b/"
-
-
-@driven
-async def test_the_release_of_a_confirmed_page_changes_nothing(opened: Opened) -> None:
+async def test_a_confirmed_page_stays_done_when_it_is_released_or_fetched_again_and_fails(
+    opened: Opened,
+) -> None:
     async with opened() as index:
         await index.claim("a", "http://a/", fingerprint_of(0))
         await index.confirm("a")
         await index.release("a")
-        assert await index.claim("a", "http://a/", fingerprint_of(0)) == Verdict("same")
-        assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
-
-
-@driven
-async def test_a_confirmed_page_stays_done_when_it_is_fetched_again_and_fails(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        await index.confirm("a")
-        await index.claim(
-            "a", "http://a/", fingerprint_of(0)
-        )  # the same, at once: the confirmation is on its way
+        verdict = await index.claim("a", "http://a/", fingerprint_of(0))  # the confirmation is on its way
+        assert verdict == Verdict("same")
         await index.release("a")
         assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
 
@@ -531,26 +463,6 @@ async def test_confirmed_pages_judge_those_of_the_same_run_when_it_goes_on(opene
             )
 
 
-@PERSISTENT
-@driven
-async def test_pages_confirmed_a_while_ago_and_just_now_shadow_alike(
-    opened: Opened, store: str, address: str
-) -> None:
-    async with opened() as index:
-        await index.claim("early", "http://early/", fingerprint_of(0))
-        await index.confirm("early")
-        if store == "file":
-            await until_written(Path(address.removeprefix("file:")), 1)
-        else:
-            await until_done(index, ["early"])
-        await index.claim("late", "http://late/", fingerprint_of(ALL_BITS))
-        await index.confirm("late")
-        assert (await index.claim("b", "http://b/", fingerprint_of(0))).of == "http://early/"
-        assert (await index.claim("c", "http://c/", fingerprint_of(ALL_BITS))).of == "http://late/"
-        assert await index.claim("early", "http://early/", fingerprint_of(0)) == Verdict("same")
-        assert await index.count() == 2
-
-
 @driven
 async def test_closing_twice_or_unopened_is_harmless(address: str, namespace: str) -> None:
     index = open_index(address, DETECTOR, namespace=namespace)
@@ -598,25 +510,16 @@ async def test_a_closed_index_gives_no_wrong_verdict(opened: Opened) -> None:
     assert verdicts[2:] == [Verdict("new"), Verdict("new")]
 
 
+@pytest.mark.parametrize("is_open", [True, False], ids=["opened", "opened by the first claim"])
 @driven
-async def test_a_closed_index_leaves_no_task_behind(opened: Opened) -> None:
-    async with opened() as index:
-        await asyncio.gather(
-            *(index.claim(str(number), "http://a/", fingerprint_of(number)) for number in range(20))
-        )
-        await index.confirm("0")
-    await asyncio.sleep(0)
-    assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-@driven
-async def test_an_index_first_used_by_many_claims_at_once_leaves_no_task_behind(
-    address: str, namespace: str
-) -> None:
+async def test_a_closed_index_leaves_no_task_behind(address: str, namespace: str, is_open: bool) -> None:
     index = open_index(address, DETECTOR, namespace=namespace)
+    if is_open:
+        await index.open()
     await asyncio.gather(
         *(index.claim(str(number), "http://a/", fingerprint_of(number)) for number in range(20))
     )
+    await index.confirm("0")
     await index.close()
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -718,7 +621,9 @@ BAD_URLS = [
 ]
 
 
-@pytest.mark.parametrize("scope", ["all", "host", "site"])
+@pytest.mark.parametrize(
+    "scope", ["site", *(pytest.param(scope, marks=pytest.mark.slow) for scope in ("all", "host"))]
+)
 @driven
 async def test_odd_urls_are_judged_like_others_and_come_back(opened: Opened, scope: str) -> None:
     async with opened(scope=scope) as index:
@@ -804,46 +709,35 @@ def test_every_parameter_of_a_detector_is_among_those_changed_below() -> None:
 
 
 @PERSISTENT
-@pytest.mark.parametrize("name", CHANGES)
 @driven
 async def test_an_index_of_other_parameters_is_refused_and_left_as_it_is(
-    opened: Opened, contents: Callable[[], object], name: str
+    opened: Opened, contents: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = changed(name, CHANGES[name])
     async with opened(run=RUN) as index:
         await index.claim("a", "http://a/", fingerprint_of(0))
         await index.confirm("a")
     before = contents()
-    with pytest.raises(IndexMismatchError) as refusal:
-        async with opened(other):
-            pass
-    assert contents() == before
-    text = str(refusal.value)
-    there, here = DETECTOR.parameters[name], other.parameters[name]
-    assert all(part in text for part in (f" {name} ", repr(there), repr(here), index.where)), text
-    assert "\n" not in text
-    assert "tiptoe" not in text
-    async with opened(run=RUN) as index:
-        assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
-
-
-@PERSISTENT
-@driven
-async def test_fingerprints_of_another_version_are_refused(
-    opened: Opened, contents: Callable[[], object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with opened() as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-    before = contents()
-    there, here = detector.SCHEME, detector.SCHEME + 1
-    monkeypatch.setattr(detector, "SCHEME", here)
-    with pytest.raises(
-        IndexMismatchError,
-        match=f"an older version .* its scheme of fingerprints is {there}, and this one's is {here}; ",
-    ):
+    for name, value in CHANGES.items():
+        other = changed(name, value)
+        with pytest.raises(IndexMismatchError) as refusal:
+            async with opened(other):
+                pass
+        assert contents() == before, name
+        text = str(refusal.value)
+        there, here = DETECTOR.parameters[name], other.parameters[name]
+        assert all(part in text for part in (f" {name} ", repr(there), repr(here), index.where)), text
+        assert "\n" not in text
+        assert "tiptoe" not in text
+    older, newer = detector.SCHEME, detector.SCHEME + 1
+    monkeypatch.setattr(detector, "SCHEME", newer)
+    said = f"an older version .* its scheme of fingerprints is {older}, and this one's is {newer}; "
+    with pytest.raises(IndexMismatchError, match=said):
         async with opened():
             pass
     assert contents() == before
+    monkeypatch.setattr(detector, "SCHEME", older)
+    async with opened(run=RUN) as index:
+        assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
 
 
 @pytest.mark.parametrize(
@@ -856,12 +750,7 @@ async def test_fingerprints_of_another_version_are_refused(
 )
 @driven
 async def test_another_scope_or_an_explicit_other_plan_is_refused(
-    opened: Opened,
-    contents: Callable[[], object],
-    name: str,
-    options: dict[str, Any],
-    there: str,
-    here: str,
+    opened: Opened, contents: Callable[[], object], name: str, options: dict[str, Any], there: str, here: str
 ) -> None:
     async with opened() as index:
         await index.claim("a", "http://a/", fingerprint_of(0))
@@ -878,9 +767,7 @@ async def test_another_scope_or_an_explicit_other_plan_is_refused(
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        ({"expected_pages": 10}, {"expected_pages": 10**9}),
         ({"expected_pages": 10**9}, {"expected_pages": 10}),
-        ({"tables": 20}, {}),
         ({"tables": 10}, {"expected_pages": 10**12}),
         ({}, {"tables": 4}),
     ],
@@ -927,14 +814,13 @@ async def test_another_guess_of_the_pages_to_come_changes_no_verdict(
         ("namespace", None, "printable"),
     ],
 )
-def test_a_wrong_option_is_refused_with_its_name_its_value_and_what_is_allowed(
-    address: str, name: str, value: object, allowed: str
-) -> None:
-    with pytest.raises(SettingsError) as refusal:
-        open_index(address, DETECTOR, **{name: value})
-    text = str(refusal.value)
-    assert all(part in text for part in (f"{name} is {value!r}", allowed)), text
-    assert "\n" not in text
+def test_a_wrong_option_is_refused_with_what_is_allowed(name: str, value: object, allowed: str) -> None:
+    for address in "memory:", "file:index.sqlite", "redis://127.0.0.1":
+        with pytest.raises(SettingsError) as refusal:
+            open_index(address, DETECTOR, **{name: value})
+        text = str(refusal.value)
+        assert all(part in text for part in (f"{name} is {value!r}", allowed)), text
+        assert "\n" not in text
 
 
 @pytest.mark.parametrize(

@@ -209,13 +209,6 @@ LIVES = [(store, state) for store, states in REACHED.items() for state in states
 
 @pytest.mark.parametrize(("store", "state"), LIVES)
 @driven
-async def test_a_page_can_be_brought_into_each_state(world: World, state: State) -> None:
-    async with brought(world, state):
-        await world.assert_is(state)
-
-
-@pytest.mark.parametrize(("store", "state"), LIVES)
-@driven
 async def test_an_event_makes_of_a_page_what_the_table_says(world: World, store: str, state: State) -> None:
     async with brought(world, state, *EACH.values()):
         for event, of in EACH.items():
@@ -224,15 +217,23 @@ async def test_an_event_makes_of_a_page_what_the_table_says(world: World, store:
         await assert_are_and_stay(world, found)
 
 
-@pytest.mark.parametrize(("store", "state"), LIVES)
-@pytest.mark.parametrize("event", ENDS)
+#: In memory all ends are alike; elsewhere, one that leaves a page as it is takes its turn in the long runs only.
+ENDED = [
+    pytest.param(store, state, event, marks=[pytest.mark.slow] * (event is not Event.FINISH and is_idle))
+    for store, state in LIVES
+    for event in ENDS
+    for is_idle in [store == "memory" or after(state, event) is state]
+]
+
+
+@pytest.mark.parametrize(("store", "state", "event"), ENDED)
 @driven
 async def test_the_end_of_a_run_makes_of_its_pages_what_the_table_says(
     world: World, store: str, state: State, event: Event
 ) -> None:
     async with brought(world, state):
         await world.happen(event)
-        await assert_are_and_stay(world, {THE: expected(store, state, event)})
+        await world.assert_is(expected(store, state, event))
 
 
 async def assert_are_and_stay(world: World, found: dict[Content, State]) -> None:
@@ -250,6 +251,7 @@ async def test_a_claim_of_a_filed_page_says_same_and_of_one_in_a_shadow_duplicat
     world: World, state: State
 ) -> None:
     async with brought(world, state):
+        assert await world.run.states([PAGE[0]]) == [state]
         if state in {State.ABSENT, State.DEAD, State.EARLIER}:  # no run answers for it
             await world.run.claim(*TWIN)
             for content in (PAGE, CHANGED):
@@ -357,7 +359,7 @@ async def test_what_a_run_says_of_a_claim_that_is_gone_is_not_heard_of_one_that_
 @PERSISTENT
 @pytest.mark.parametrize("state", [State.PENDING, State.RECLAIMED])
 @pytest.mark.parametrize("said", [Event.CONFIRM, Event.RELEASE])
-@pytest.mark.parametrize("then", [Event.CONFIRM, Event.RELEASE])
+@pytest.mark.parametrize("then", [Event.CONFIRM, pytest.param(Event.RELEASE, marks=pytest.mark.slow)])
 @driven
 async def test_a_run_that_has_met_other_content_at_a_page_says_nothing_of_the_content_that_is_filed(
     world: World, state: State, said: Event, then: Event

@@ -52,7 +52,9 @@ def spread(bits: int, rng: random.Random) -> int:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("k", range(8))
+@pytest.mark.parametrize(
+    "k", [pytest.param(k, marks=[] if k in {0, 3, 7} else [pytest.mark.slow]) for k in range(8)]
+)
 @driven
 async def test_every_page_within_k_bits_is_found_and_none_beyond(
     address: str, namespace: str, k: int, way: str, monkeypatch: pytest.MonkeyPatch
@@ -102,7 +104,7 @@ class Interrupted(Line):
         return [request]
 
 
-@pytest.mark.parametrize("filed", [1, 3])
+@pytest.mark.parametrize("filed", [2, *(pytest.param(filed, marks=pytest.mark.slow) for filed in (1, 3))])
 @driven
 async def test_a_page_that_is_filed_before_any_request_of_a_claim_is_met(
     redis_socket: Path,
@@ -153,7 +155,7 @@ async def test_what_is_copied_of_a_bucket_follows_it(
     rng, there, gone = random.Random(1), list[int](), list[int]()
     here = address, namespace, Detector(max_distance=3)
     async with opened(*here) as index, opened(*here) as other:
-        for step in range(60):
+        for step in range(41):
             new = [rng.getrandbits(48) for _ in range(rng.randrange(12))]
             same = {"sketch": fingerprint_of(0).sketch, "run": other.run}
             await other.add([entry(0, page_id=f"{one}", simhash=one, digest=one, **same) for one in new])
@@ -197,9 +199,7 @@ async def test_a_copy_that_ends_with_a_gap_is_not_continued_at_another_gap(
 
 
 @driven
-async def test_entries_that_are_taken_out_of_a_large_bucket_leave_gaps_for_a_while(
-    server: Server,
-) -> None:
+async def test_entries_that_are_taken_out_of_a_large_bucket_leave_gaps_for_a_while(server: Server) -> None:
     """A bucket of 100 pages in one block, of which more and more are forgotten."""
     rng = random.Random(1)
     entries = [entry(n, simhash=rng.getrandbits(48)) for n in range(100)]
@@ -209,8 +209,8 @@ async def test_entries_that_are_taken_out_of_a_large_bucket_leave_gaps_for_a_whi
         assert server.client.strlen(key) == 1200
         sizes = set()
         while entries:
-            forgotten = [entries.pop(rng.randrange(len(entries))) for _ in range(10)]
-            assert await index.forget([one.page_id for one in forgotten]) == 10
+            forgotten = [entries.pop(rng.randrange(len(entries))) for _ in range(20)]
+            assert await index.forget([one.page_id for one in forgotten]) == 20
             sizes.add(server.client.strlen(key) // 12 - len(entries))
             assert (await surveyed(index))[1] == []
             for one in rng.sample(entries, min(5, len(entries))):
@@ -218,7 +218,7 @@ async def test_entries_that_are_taken_out_of_a_large_bucket_leave_gaps_for_a_whi
                 assert copy.status == "new"  # of another sketch
                 await index.release("copy")
                 assert await index.find(one.page_id) == one
-            assert [await index.find(one.page_id) for one in forgotten] == [None] * 10
+            assert [await index.find(one.page_id) for one in forgotten] == [None] * 20
         assert max(sizes) < 30
         assert server.client.keys("shingleback:{test}:[pit]:*") == []
 

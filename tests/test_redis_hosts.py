@@ -1,6 +1,5 @@
 """The index in Redis judges by what is a page's own as the one in memory does, and crawlers share what they learn."""
 
-import asyncio
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,7 +26,7 @@ from tests.support.stores import opened, opened_at
 from tests.support.waiting import until
 
 
-def shop(name: str, seed: int, products: int = 40) -> Iterator[tuple[str, str]]:
+def shop(name: str, seed: int, products: int = 21) -> Iterator[tuple[str, str]]:
     """Addresses and HTML of products in large chrome; some come again with another counter, some from a mirror."""
     rng = random.Random(seed)
     prose = Prose(rng)
@@ -44,8 +43,8 @@ def shop(name: str, seed: int, products: int = 40) -> Iterator[tuple[str, str]]:
             )
 
 
-def claims_of_shops(detector: Detector) -> list[Claim]:
-    found = [page for seed in range(4) for page in shop(f"shop{seed}.example", seed)]
+def claims_of_shops(detector: Detector, shops: int = 4) -> list[Claim]:
+    found = [page for seed in range(shops) for page in shop(f"shop{seed}.example", seed)]
     random.Random(5).shuffle(found)
     return [(f"{n}", url, detector.fingerprint(html, url)) for n, (url, html) in enumerate(found)]
 
@@ -63,7 +62,7 @@ async def judged(index: Index, claims: list[Claim]) -> list[tuple[object, ...]]:
 @driven
 async def test_redis_judges_shops_as_memory_does(server: Server, method: str) -> None:
     detector = Detector(method=method)
-    claims = claims_of_shops(detector)
+    claims = claims_of_shops(detector, shops=2)
     async with opened_at("memory:", detector) as memory, opened(server.address, detector=detector) as shop:
         expected = await judged(memory, claims)
         assert await judged(shop, claims) == expected
@@ -111,7 +110,9 @@ def random_claims(detector: Detector, seed: int, number: int) -> list[Claim]:
     return found
 
 
-@pytest.mark.parametrize(("seed", "bits"), [(0, 2), (1, 4), (2, 8)])  # and each threshold
+@pytest.mark.parametrize(
+    ("seed", "bits"), [(0, 2), pytest.param(1, 4, marks=pytest.mark.slow), (2, 8)]
+)  # and each threshold
 @driven
 async def test_redis_judges_whatever_it_is_told_as_memory_does(
     server: Server, bits: int, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -126,7 +127,7 @@ async def test_redis_judges_whatever_it_is_told_as_memory_does(
 
     monkeypatch.setattr(Evidence, "suffices", suffices)
     detector = Detector(features=Features(slots=256, bits=bits))
-    claims = random_claims(detector, seed, 150)
+    claims = random_claims(detector, seed, 150 if seed == 1 else 110)
     options = {"detector": detector, "min_containment": (0.6, 0.85, 0.9)[seed % 3]}
     async with opened_at("memory:", **options) as memory, opened(server.address, **options) as index:  # type: ignore[arg-type]
         expected = await judged(memory, claims)
@@ -246,7 +247,10 @@ async def test_of_too_many_tables_the_oldest_is_forgotten(
         async with opened(server.address, detector=detector) as index:
             far = replace(page, simhash=number * 0x1111111111111111)
             await index.claim(page_id, f"http://{number}.example/", far)
-        await asyncio.sleep(0.002)  # the clock of the server counts milliseconds
+        now = server.client.time()[1] // 1000
+        await until(
+            lambda now=now: server.client.time()[1] // 1000 != now
+        )  # tables are ordered by milliseconds
     tables = [unpack_table(server.client.get(key))[0] for key in server.client.keys("*:h:*")]
     assert sorted(tables) == ["2.example", "3.example", "4.example"]
     assert server.client.zcard("shingleback:{test}:hosts") == 3
@@ -254,7 +258,7 @@ async def test_of_too_many_tables_the_oldest_is_forgotten(
 
 def test_a_table_that_is_torn_is_none() -> None:
     octets = pack_table(b"version ", "example.org", Chrome())
-    for stored in [*(octets[:cut] for cut in range(len(octets))), octets + b"x"]:
+    for stored in [*(octets[:cut] for cut in range(0, len(octets), 9)), octets + b"x"]:
         with pytest.raises(ValueError, match=r"table|stream|header|decompress|incomplete"):
             unpack_table(stored)
 

@@ -18,7 +18,7 @@ from tests.support.coroutines import driven
 from tests.support.stores import DETECTOR, opened_at, until_done
 from tests.support.surveys import surveyed
 
-HOSTS = [f"http://{number}.example.org/" for number in range(40)]
+HOSTS = [f"http://{number}.example.org/" for number in range(24)]
 PAGE = DETECTOR.fingerprint(f"<p>{' '.join(f'word{number}' for number in range(60))}")
 IDS = [*map(str, range(len(HOSTS)))]
 
@@ -48,7 +48,9 @@ def test_parts_share_the_slots_evenly() -> None:
 
 
 @driven
-async def test_each_host_is_in_one_part(opened: Opened, cluster_of_all: Cluster, namespace: str) -> None:
+async def test_each_host_is_in_one_part_and_another_scope_is_refused(
+    opened: Opened, cluster_of_all: Cluster, namespace: str
+) -> None:
     async with opened() as index:
         await fill(index)
         for page_id, url in zip(IDS, HOSTS, strict=True):
@@ -56,11 +58,14 @@ async def test_each_host_is_in_one_part(opened: Opened, cluster_of_all: Cluster,
             assert (copy.status, copy.of) == ("duplicate", url)
         assert await index.count() == len(HOSTS)
         assert min(masters_of(cluster_of_all, namespace)) > len(HOSTS)
+    with pytest.raises(IndexMismatchError, match="scope"):
+        async with opened(scope="site"):
+            pass
 
 
 @driven
-async def test_pages_are_found_in_whichever_part(opened: Opened) -> None:
-    async with opened() as index, opened() as other:
+async def test_pages_are_found_and_runs_finish_in_whichever_part(opened: Opened) -> None:
+    async with opened() as other, opened() as index:
         await fill(index)
         await index.confirm("1")
         await index.release("2")
@@ -78,17 +83,11 @@ async def test_pages_are_found_in_whichever_part(opened: Opened) -> None:
         assert found.url == HOSTS[1]
         assert await other.forget(["0", "1", "2"]) == 2
         assert (await other.leases([index.run]))[0] > 0
-
-
-@driven
-async def test_a_run_that_has_finished_has_done_so_in_all_parts(opened: Opened) -> None:
-    async with opened() as later:
-        async with opened() as index:
-            await fill(index)
-            for page_id in IDS:
-                await index.confirm(page_id)
-        assert await later.states(IDS) == [State.SAFE] * len(IDS)
-        assert (await later.leases([index.run])) == [float("inf")]
+        for page_id in IDS[4:]:
+            await index.confirm(page_id)
+        await index.close()
+        assert await other.states(IDS[4:]) == [State.SAFE] * len(IDS[4:])
+        assert (await other.leases([index.run])) == [float("inf")]
 
 
 @driven
@@ -114,12 +113,3 @@ async def hosts(index: Index) -> AsyncIterator[Any]:
     assert survey
     async for known in survey.hosts():
         yield known
-
-
-@driven
-async def test_another_scope_is_refused(opened: Opened) -> None:
-    async with opened() as index:
-        await fill(index)
-    with pytest.raises(IndexMismatchError, match="scope"):
-        async with opened(scope="site"):
-            pass

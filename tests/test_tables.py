@@ -14,14 +14,17 @@ from dedup.index.local import buckets, table, tables
 from dedup.index.local.tables import SortedTables
 
 NO_DIGESTS = (0,) * len(EXACT)
+FEW = [block_plan(0), block_plan(3), block_plan(7), plan_for(16, 3), plan_for(28, 6)]
+MANY = [
+    *(block_plan(k) for k in (1, 2, 4, 5, 6)),
+    *(plan_for(tables, k) for k, tables in [(2, 9), (4, 15), (5, 21), (7, 64)]),
+]
 PLANS = pytest.mark.parametrize(
     "plan",
     [
-        pytest.param(found, id=f"k={found.max_distance} levels={found}")
-        for found in [
-            *(block_plan(k) for k in range(8)),
-            *(plan_for(tables, k) for k, tables in [(2, 9), (3, 16), (4, 15), (5, 21), (6, 28), (7, 64)]),
-        ]
+        pytest.param(found, id=f"k={found.max_distance} levels={found}", marks=marks)
+        for plans, marks in ((FEW, []), (MANY, [pytest.mark.slow]))
+        for found in plans
     ],
 )
 
@@ -65,21 +68,6 @@ def around(key: int) -> tuple[int, ...]:
     return (*(key ^ number for number in range(1, 1 + len(EXACT))), key)
 
 
-@PLANS
-@pytest.mark.usefixtures("in_small_slices")
-def test_tables_stay_sorted_and_whole_through_all_their_merges(plan: Plan) -> None:
-    keys = random_keys(5000, seed=plan.max_distance)
-    filed = SortedTables(plan, with_digests(keys[:3000]))
-    for number, key in enumerate(keys[3000:].tolist(), 3000):
-        assert filed.add(around(key)) == number
-        if number % 500 == 0:
-            finish(filed)
-            filed.check()
-    finish(filed)
-    filed.check()
-    assert filed.size == len(keys)
-
-
 def finish(filed: SortedTables) -> None:
     """Takes the merge to its end that is under way."""
     for _ in filed._merging or ():
@@ -101,13 +89,13 @@ def scanned(
 @PLANS
 def test_tables_find_what_a_scan_of_all_keys_finds(plan: Plan) -> None:
     k = plan.max_distance
-    keys = random_keys(20_000, seed=10 + k)
-    filed = SortedTables(plan, with_digests(keys[:17_000]))
-    for key in keys[17_000:].tolist():
+    keys = random_keys(12_000, seed=10 + k)
+    filed = SortedTables(plan, with_digests(keys[:11_000]))
+    for key in keys[11_000:].tolist():
         filed.add(around(key))
     rng = random.Random(k)
     found = 0
-    for number in range(120):
+    for number in range(60):
         query = int(keys[rng.randrange(len(keys))])
         for bit in rng.sample(range(64), number % (k + 3)):
             query ^= 1 << bit
@@ -115,15 +103,15 @@ def test_tables_find_what_a_scan_of_all_keys_finds(plan: Plan) -> None:
             right = scanned(keys, query, distance)
             assert filed.within((*NO_DIGESTS, query), distance, 1000) == right
             found += sum(map(len, right[0]))
-    assert found > 30
+    assert found > 15
 
 
 @pytest.mark.usefixtures("in_small_slices", "both_ways")
-@pytest.mark.parametrize("bits", [1, 3, 4, 8])
-def test_keys_that_differ_in_the_same_bits_of_both_halves_are_as_far_apart_as_they_are(bits: int) -> None:
-    keys, differing = random_keys(2000, seed=3), (1 << bits) - 1
+def test_differences_in_the_same_bits_of_both_halves_count_twice() -> None:
+    keys = random_keys(2000, seed=3)
     query = int(keys[0])
-    keys[-1] = query ^ (differing | differing << 32)
+    for at, bits in enumerate((1, 3, 4, 8), 1):
+        keys[-at] = query ^ ((1 << bits) - 1) * (1 | 1 << 32)
     filed = SortedTables(block_plan(6), with_digests(keys))
     assert filed.within((*NO_DIGESTS, query), 6, 1000) == scanned(keys, query, 6)
 
@@ -132,12 +120,12 @@ def test_keys_that_differ_in_the_same_bits_of_both_halves_are_as_far_apart_as_th
 @pytest.mark.usefixtures("in_small_slices", "both_ways")
 def test_all_is_found_after_each_slice_of_a_merge(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "SCAN_SHARE", 1)  # all is looked up in the tables
-    keys = random_keys(3600, seed=plan.max_distance)
+    keys = random_keys(3450, seed=plan.max_distance)
     keys[::7] &= np.uint64(2**64 - 2**34)  # crowded buckets
     filed = SortedTables(plan, with_digests(keys[:3000]))
     merging, rng = 0, random.Random(1)
     for number, key in enumerate(keys[3000:].tolist(), 3001):
-        filed.add(around(key))
+        assert filed.add(around(key)) == number - 1
         merging += filed._merging is not None
         query = int(keys[rng.randrange(number)]) ^ 1 << number % 64
         found = filed.within((*NO_DIGESTS, query), plan.max_distance, number)
@@ -146,13 +134,15 @@ def test_all_is_found_after_each_slice_of_a_merge(plan: Plan, monkeypatch: pytes
             filed.equal((query ^ 1, *NO_DIGESTS[1:]))[0]
             == np.flatnonzero(keys[:number] == np.uint64(query)).tolist()
         )
-    assert merging > 15
+    assert merging > 10
+    finish(filed)
+    filed.check()
 
 
 @PLANS
 @pytest.mark.usefixtures("in_small_slices")
-def test_pages_filed_together_are_found_like_those_filed_one_by_one(plan: Plan) -> None:
-    keys = random_keys(6000, seed=plan.max_distance)
+def test_pages_filed_together_are_found_like_others(plan: Plan) -> None:
+    keys = random_keys(5000, seed=plan.max_distance)
     filed = SortedTables(plan, with_digests(keys[:3000]))
     each = [tuple(row) for row in with_digests(keys).tolist()]
     at, rng = 3000, random.Random(1)
@@ -191,7 +181,7 @@ def test_a_merge_takes_many_claims_and_holds_none_for_long(monkeypatch: pytest.M
     assert sum(rows > 0 for rows in moved) > 20
 
 
-def test_a_few_pages_that_are_there_from_the_start_are_looked_through_and_take_no_tables() -> None:
+def test_a_few_pages_take_no_tables() -> None:
     keys = random_keys(tables.TAIL, seed=4)
     filed, query = SortedTables(block_plan(6), with_digests(keys)), int(keys[7])
     assert filed.within((*NO_DIGESTS, query), 6, 9999) == scanned(keys, query, 6)
@@ -228,9 +218,7 @@ def one_site(number: int, seed: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
 @pytest.mark.parametrize("share", [1, 6], ids=["by the tables", "by a scan, if that is faster"])
 @pytest.mark.parametrize("plan", [block_plan(3), block_plan(7), plan_for(28, 6)], ids=str)
 @pytest.mark.usefixtures("in_small_slices", "both_ways")
-def test_of_a_crowd_all_are_counted_and_the_nearest_found(
-    plan: Plan, share: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_nearest_of_a_crowd_are_found(plan: Plan, share: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "SCAN_SHARE", share)
     rng, k, most = random.Random(1), plan.max_distance, 200
     keys = one_site(6000, seed=k)
@@ -238,7 +226,7 @@ def test_of_a_crowd_all_are_counted_and_the_nearest_found(
     crowded = 0
     for number, key in enumerate(keys[4000:].tolist(), 4001):
         filed.add(around(key))
-        if number % 20:
+        if number % 40:
             continue
         query = int(keys[rng.randrange(number)]) ^ 1 << number % 64
         groups, _ = scanned(keys[:number], query, k)
@@ -248,10 +236,10 @@ def test_of_a_crowd_all_are_counted_and_the_nearest_found(
         assert [n for group in found for n in group] == nearest[:most]
         assert [len(group) for group in found[:-1]] == [len(group) for group in groups[: len(found) - 1]]
         crowded += is_more
-    assert crowded > 20
+    assert crowded > 10
 
 
-@pytest.mark.parametrize("columns", [1, 5, 30])
+@pytest.mark.parametrize("columns", [1, 5, pytest.param(30, marks=pytest.mark.slow)])
 def test_pages_that_share_the_most_keys_come_first(
     columns: int, both_ways: None, in_small_slices: None
 ) -> None:
@@ -270,6 +258,5 @@ def test_pages_that_share_the_most_keys_come_first(
                 assert filed.within(asked, 0, most) == (found, len(order) > most)
             assert filed.within((*NO_DIGESTS, *[1] * columns), 0, 9) == ([], False)
         filed.add(asked)
-    for _ in filed._merging or ():
-        pass
+    finish(filed)
     filed.check()

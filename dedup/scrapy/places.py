@@ -85,3 +85,5 @@ def index_folder() -> str:
         return str(data_path("dedup"))
     except NotConfigured:
         return ".scrapy/dedup"
+    except OSError:  # Scrapy makes .scrapy for whoever asks where it is; a crawl with Redis may write nothing there
+        return in_project(".scrapy/dedup")

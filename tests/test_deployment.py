@@ -1,5 +1,6 @@
 """What starts a crawl in containers does so: every command line is run as a container would, without an engine for them."""
 
+import errno
 import fnmatch
 import json
 import os
@@ -17,6 +18,7 @@ import redis
 from scrapy.settings import Settings
 
 from crawler import settings
+from dedup.scrapy.places import index_folder
 from tests.support import ROOT
 from tests.support.redis import PROGRAM
 from tests.support.servers import free_port
@@ -188,6 +190,16 @@ def test_two_containers_of_compose_crawl_a_site_to_its_end(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_a_container_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     crawl(tmp_path, kills=True)
+
+
+def test_a_project_that_can_not_be_written_has_a_place_for_its_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The container's file system is read-only, and Scrapy would make the folder whenever it is asked for."""
+
+    def refuse(path: str) -> str:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("dedup.scrapy.places.data_path", refuse)
+    assert index_folder().endswith(".scrapy/dedup")
 
 
 def test_an_engine_is_sent_what_the_image_needs() -> None:

@@ -85,3 +85,5 @@ def index_folder() -> str:
         return str(data_path("dedup"))
     except NotConfigured:
         return ".scrapy/dedup"
+    except OSError:  # Scrapy makes that folder for whoever asks where it is; with Redis it need not be
+        return in_project(".scrapy/dedup")

@@ -59,8 +59,8 @@ INSERT INTO versions SELECT number, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM pages WHERE u
 # Of a crawl by several workers each has a run.  One that was stopped doesn't count if another has begun after it.
 _CRAWLS = """
 SELECT min(number), min(run), min(began), max(ended), coalesce(min(whole) FILTER (WHERE ended IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM crawls AS next WHERE substr(next.run, 1, ?1) = substr(crawls.run, 1, ?1) AND next.began > crawls.ended)), 0)
-FROM crawls GROUP BY substr(run, 1, ?1) ORDER BY 1
+    SELECT 1 FROM crawls AS next WHERE substr(next.run, 1, :name) = substr(crawls.run, 1, :name) AND next.began > crawls.ended)), 0)
+FROM crawls GROUP BY substr(run, 1, :name) ORDER BY 1
 """
 _MEET = "UPDATE versions SET last = ?, handed = coalesce(?, handed), carried = coalesce(?, carried) WHERE page = ? AND first = ?"
 
@@ -160,7 +160,7 @@ class History:
 
     def crawls(self) -> list[Crawl]:
         """Returns all crawls, the first first."""
-        return [Crawl._make(row) for row in self._database.execute(_CRAWLS, (CRAWL,))]
+        return [Crawl._make(row) for row in self._database.execute(_CRAWLS, {"name": CRAWL})]
 
     def write(
         self,

@@ -53,8 +53,10 @@ class Known:
         for pair, change in notes.changes:
             self.addresses.changes.setdefault(pair, change)
         for key, learned in notes.kinds.items():
-            self._kinds[key] = kind = Kind(learned.gaps, learned.asked, learned.idle, learned.is_trusted)
-            self._count(f"http://{key}", kind, kind.asked)
+            # Pages may have new gaps since, so one more is fetched again; who listens has heard of none.
+            idle = 0 if self.heard else min(learned.idle, IDLE - 1)
+            self._kinds[key] = kind = Kind(learned.gaps, learned.asked, idle, learned.is_trusted)
+            self._count(f"http://{key}", kind, idle)
 
     async def remember(self) -> None:
         """Notes, for the next crawl, what was learned of hosts."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from dedup.filter.noise.kinds import IDLE, Learned
+from dedup.filter.noise.kinds import Learned
 from dedup.index.hosts import packed, unpacked
 
 #: Bytes that are noted of a host, compressed; of one that has shown more, nothing is.
@@ -37,8 +37,8 @@ class Notes(Struct):
     def from_bytes(cls, octets: bytes) -> "Notes":
         """Returns what was noted; nothing if these are other bytes.
 
-        >>> Notes.from_bytes(Notes({"a.org/view?id": Learned(asked=7, idle=9)}).to_bytes()).kinds["a.org/view?id"].idle
-        2
+        >>> Notes.from_bytes(Notes({"a.org/view?id": Learned(asked=7)}).to_bytes()).kinds["a.org/view?id"].asked
+        7
         >>> Notes.from_bytes(b"other bytes").kinds
         {}
         """
@@ -46,6 +46,4 @@ class Notes(Struct):
             found = msgspec.msgpack.decode(unpacked(octets), type=cls)
         except (ValueError, msgspec.MsgspecError):
             return cls()
-        for kind in found.kinds.values():
-            kind.idle = min(kind.idle, IDLE - 1)  # pages may have new gaps since: one more is fetched again
         return found if found.format == FORMAT else cls()

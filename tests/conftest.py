@@ -28,31 +28,29 @@ from tests.support.warm import GARBAGE
 #: cores.  Forks begin with them, so that none is left with one at the end.
 LONGEST = (
     "contrib/workers/test_shards.py",
-    "test_index.py",
+    "test_crawl.py",
+    "contrib/workers/test_heirs.py",
+    "test_report.py",
     "faults/test_kills.py",
     "test_probe.py",
-    "test_crawl.py",
-    "test_report.py",
-    "contrib/workers/test_heirs.py",
+    "test_endless.py",
     "contrib/changes/test_changes.py",
-    "test_uncertain.py",
-    "test_lifecycle.py",
+    "faults/test_full_disk.py",
+    "test_living.py",
+    "test_index.py",
+    "faults/test_redis_faults.py",
+    "test_follow.py",
     "faults/test_cluster_faults.py",
-    "test_doorkeeper.py",
-    "test_docs.py",
-    "test_hostile.py",
-    "test_foreign.py",
-    "faults/test_access.py",
-    "test_over_time.py",
-    "test_file_index.py",
-    "test_fast.py",
-    "test_middleware.py",
-    "test_bad_input.py",
-    "test_index_commands.py",
+    "contrib/archives/test_archive_damage.py",
     "contrib/archives/test_archive_runs.py",
+    "faults/test_file_damage.py",
+    "test_uncertain.py",
     "contrib/changes/test_revisits.py",
+    "test_links.py",
     "test_imports.py",
-    "test_cancellation.py",
+    "test_deployment.py",
+    "test_docs.py",
+    "test_foreign.py",
 )
 #: What is run by processes of the tests, and imports all that Scrapy has.
 collect_ignore = ["support/preloaded.py"]
@@ -162,6 +160,15 @@ def server(redis_socket: Path) -> Iterator[Server]:
 def store(request: pytest.FixtureRequest) -> str:
     """Each kind of index in turn."""
     return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """What a test leaves in the environment would reach the programs of those after it."""
+    before = dict(os.environ)
+    yield
+    after = dict(os.environ)
+    assert after | {"PYTEST_CURRENT_TEST": ""} == before | {"PYTEST_CURRENT_TEST": ""}
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 from scrapy.exceptions import UsageError
-from scrapy.utils.project import get_project_settings
+from scrapy.settings import Settings
 
 from dedup.contrib.changes.changes import changes, unseen
 from dedup.contrib.changes.commands import Command
@@ -509,8 +509,7 @@ def test_the_command_shows_writes_and_reports_what_has_changed(
     def ask(*options: object) -> tuple[int, str]:
         """In this process."""
         command, parser = Command(), ArgumentParser()
-        command.settings = get_project_settings()
-        command.settings.set("DEDUP_INDEX", visits.index)
+        command.settings = Settings({"DEDUP_INDEX": visits.index})
         command.add_options(parser)
         opts, rest = parser.parse_known_args([*map(str, options)])
         capsys.readouterr()

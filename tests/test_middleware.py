@@ -19,17 +19,32 @@ from typing import Any
 
 import pytest
 from scrapy import Request, Spider
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from twisted.python.failure import Failure
 
 from dedup import DedupError, Detector
 from dedup.scrapy import NearDuplicate
+from dedup.scrapy.crawl.opening import open_filter
 from dedup.scrapy.signals import filter_failed
 from tests.support import slow
 from tests.support.crawls import ADDON, TWINS, Answer, Run, Site, Walker, html, listening, page, words
 from tests.support.redis import Server
 from tests.support.waiting import LIMIT, until, wait_until
 from tests.support.warm import python
+
+
+def test_a_crawl_may_be_stopped_while_its_filter_opens(crawl: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slowly(crawler: Crawler, *options: Any) -> Any:
+        closing = asyncio.create_task(crawler.engine.close_spider_async(reason="stopped"))
+        await until(lambda: crawler.engine.spider is None)
+        await closing
+        return await open_filter(crawler, *options)
+
+    monkeypatch.setattr("dedup.scrapy.middleware.open_filter", slowly)
+    done = crawl(TWINS)
+    assert (done.stats["finish_reason"], done.requests, done.mishaps) == ("stopped", [], [])
+
 
 # --- What becomes of a near-duplicate ---------------------------------------------------------------
 

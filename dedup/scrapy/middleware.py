@@ -81,12 +81,15 @@ class NearDuplicateMiddleware(Component):
             if unheard := unheard_shard(spider, self.crawler.settings):
                 self._logger.warning("%s", unheard)
             self.filter, options = await open_filter(self.crawler, spider, self._logger)
+            assert isinstance(self.filter.crawl, Engine)
+            carried = self._carried = self.filter.crawl.carried
             begin_run(self.crawler.settings)
+            if self.crawler.engine.spider is None:  # the crawl was stopped meanwhile
+                await self.spider_closed(spider, "shutdown")
+                return
             self._detector = self.filter.index.detector
             self.settings = options.crawl
             self._lines = Lines(self.crawler, self.settings.show_all)
-            assert isinstance(self.filter.crawl, Engine)
-            carried = self._carried = self.filter.crawl.carried
             self._bounds = Bounds(self.filter.stats)
             hear = self._leave, self.filter.end_doubts, self._take, self._hand_on
             self._scheduled = Slot(self.crawler, *hear)

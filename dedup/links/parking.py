@@ -16,8 +16,6 @@ from dedup.page.urls import digest
 MAX_PARKED = 50_000
 #: One link of each folder is taken as a sample, then at first one or two in this many, and fewer of large folders.
 ONE_IN = 5
-#: For each sample that is new, this many more are taken from its folder: new content is seldom alone.
-MORE = 3
 #: Each host may be asked for this many samples, and for one more each time that it has brought so many new contents.
 FREE_SAMPLES, FOUND = 50, 10
 
@@ -37,7 +35,6 @@ class Lot(Struct):
 
     links: dict[int, Link] = {}  #: by the digests of their URLs
     sampled: int = 0  #: how many were taken as samples
-    found: int = 0  #: how many of the samples were new
 
     @property
     def parked(self) -> int:
@@ -46,8 +43,8 @@ class Lot(Struct):
 
     @property
     def asked(self) -> float:
-        """How many samples are asked of it: 2 of 5 links, 9 of 100, 22 of 10,000; a few more for each that was new."""
-        return 2 * math.log2(1 + self.parked / ONE_IN) + MORE * self.found
+        """How many samples are asked of it: 2 of 5 links, 9 of 100, 22 of 10,000."""
+        return 2 * math.log2(1 + self.parked / ONE_IN)
 
 
 class Parking:
@@ -99,22 +96,22 @@ class Parking:
         found, spent = self._of(folder)
         self.hosts[_host(folder)] = found + 1, spent
 
-    def sample(self, most: int) -> list[tuple[Link, Lot]]:
+    def sample(self, most: int) -> list[Link]:
         """Takes links that are to be downloaded all the same: of the lots least known first, the largest first.
 
         The link of the least digest in a lot is taken: any would do, but this is the same in every crawl.
         """
         lots = ((folder, lot) for folder, lot in self.lots.items() if lot.links and lot.sampled < lot.asked)
-        taken = []
+        taken = list[Link]()
         for folder, lot in heapq.nsmallest(
             most,
             (each for each in lots if self._may_spend(each[0])),
-            key=lambda each: (each[1].sampled - MORE * each[1].found, -len(each[1].links)),
+            key=lambda each: (each[1].sampled, -len(each[1].links)),
         ):
             if self._may_spend(folder):
                 link = lot.links[min(lot.links)]
                 self.remove(link.url)
-                taken.append((link, lot))
+                taken.append(link)
                 lot.sampled += 1
                 found, spent = self._of(folder)
                 self.hosts[_host(folder)] = found, spent + 1

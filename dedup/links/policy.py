@@ -55,7 +55,7 @@ class Links:
         self.parking = Parking()
         self._notes = Latest[int, _Note](MAX_NOTES)
         self._hubs = Latest[int, _Note](MAX_HUBS)
-        self._samples: dict[int, Lot] = {}  # links that are downloaded whatever their rate
+        self._samples = set[int]()  # links that are downloaded whatever their rate
 
     def doubt(self, link: Link) -> Doubt | None:
         """Returns why a link is not to be downloaded now; None if it is."""
@@ -81,15 +81,14 @@ class Links:
         ``new`` is None if it could not be judged, which teaches nothing.
         """
         key = digest(url)
-        note, lot = self._notes.pop(key, None), self._samples.pop(key, None)
+        note = self._notes.pop(key, None)
+        self._samples.discard(key)
         if note is None or new is None:
             return []
         self.rates.add(note.folder, new)
         if not new:
             self._hubs[key] = note
             return []
-        if lot is not None:
-            lot.found += 1
         self.parking.found(note.folder)
         return [link for folder in self._credit(note) for link in self._worth(folder)]
 
@@ -114,5 +113,5 @@ class Links:
         if worth:
             return worth
         taken = self.parking.sample(SAMPLES_AT_ONCE)
-        self._samples |= {digest(link.url): lot for link, lot in taken}
-        return [link for link, _ in taken]
+        self._samples.update(digest(link.url) for link in taken)
+        return taken

@@ -239,7 +239,7 @@ async def test_what_was_handed_over_while_the_index_was_away_is_confirmed_and_wh
 
 @driven
 async def test_so_many_pages_are_set_aside_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "MAX_ASIDE", 2)
+    monkeypatch.setattr(claims, "REMEMBERED", 2)
     async with claiming("keep") as run:
         run.index.error = AWAY
         assert [await run.claim(page) for page in "abc"] == ["index"] * 3

@@ -195,7 +195,7 @@ async def test_what_is_uncertain_at_the_end_is_fetched_again_unjudged() -> None:
 async def test_so_many_uncertain_drops_are_remembered_and_no_more_are_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(doubts, "MAX_DOUBTS", 2)
+    monkeypatch.setattr(doubts, "REMEMBERED", 2)
     async with watching() as run:
         for page in "bc":
             assert run.watch.may_doubt("d")
@@ -205,7 +205,7 @@ async def test_so_many_uncertain_drops_are_remembered_and_no_more_are_made(
 
 @driven
 async def test_of_certain_drops_the_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doubts, "MAX_DOUBTS", 2)
+    monkeypatch.setattr(doubts, "REMEMBERED", 2)
     async with watching() as run:
         for of in "abc":
             await run.add(of, f"copy of {of}", certain=True)

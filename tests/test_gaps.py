@@ -323,7 +323,7 @@ def shown(number: int, size: int) -> Shown:
 
 
 def test_what_is_held_of_kept_pages_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MAX_KEPT", 50)
+    monkeypatch.setattr(kept, "PAGES", 50)
     monkeypatch.setattr(kept, "MAX_HELD", 4_000)
     monkeypatch.setattr(kept, "MAX_READ", 2_000)
     pages, all_of_them = KeptPages(), [shown(number, 200) for number in range(60)]

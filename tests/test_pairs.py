@@ -66,7 +66,7 @@ def test_a_host_of_which_more_is_kept_than_dropped_is_not_emptied() -> None:
 
 
 def test_only_so_many_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "MAX_COUNTED", 10)
+    monkeypatch.setattr(pairs, "REMEMBERED", 10)
     counted = Pairs(Counts())
     for number in range(100):
         counted.visit(f"http://{number}.org/")

@@ -17,14 +17,13 @@ from dedup.filter.stats import Stats, count, spend
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, Verdict
 from dedup.index.batching import end
+from dedup.latest import REMEMBERED
 from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
 
 #: Seconds between two attempts to reach the index: the first pause, and the longest.
 PAUSE_SECONDS = (0.5, 15.0)
-#: How many pages are set aside at most (about 4 kB each); those beyond are kept, and never filed.
-MAX_ASIDE = 10_000
 #: How many of them are filed at once.
 AT_ONCE = 64
 #: Seconds after which the same trouble is told again.
@@ -101,7 +100,7 @@ class Claimant:
     # --- What is set aside
 
     def _set_aside(self, page: _LatePage) -> None:
-        if len(self._aside) >= MAX_ASIDE:
+        if len(self._aside) >= REMEMBERED:
             count(self._stats, "late/never")
             return
         self._aside.setdefault(page.page_id, page)

@@ -10,13 +10,13 @@ from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.names import nameless
 from dedup.filter.visit import Visit
 from dedup.fingerprint.fingerprint import Fingerprint
-from dedup.latest import Latest
+from dedup.latest import PAGES, Latest
 from dedup.page.html import Page
 from dedup.page.ids import strip_session
 from dedup.page.siblings import MAX_PARAMETERS, one_address
 
-#: Kept pages that are known, and characters of their markup that are held: those of the last thousand of 32 kB.
-MAX_KEPT, MAX_HELD = 100_000, 1 << 25
+#: Characters of the markup of kept pages that are held: those of the last thousand of 32 kB.
+MAX_HELD = 1 << 25
 #: Characters of the markup of pages whose lines are held.
 MAX_READ = 1 << 20
 
@@ -66,9 +66,9 @@ class KeptPages:
     """The kept pages of one crawl, by page id; the oldest are forgotten."""
 
     def __init__(self) -> None:
-        self._pages = Latest[str, Shown](MAX_KEPT)
+        self._pages = Latest[str, Shown](PAGES)
         #: Page ids, and the addresses of them or of their copies, by the names that others may share with these.
-        self._named = Latest[Name, tuple[str, str]](MAX_KEPT)
+        self._named = Latest[Name, tuple[str, str]](PAGES)
         self._held = dict[str, int]()  # characters of the markup that is held, by page id, the oldest first
         self._size = 0
         self._read = OrderedDict[str, Shown]()

@@ -18,8 +18,6 @@ from dedup.page.siblings import PASSING
 IDLE = 3
 #: Kept pages of a kind that are looked at anew when it has shown a new gap.
 RECENT = 64
-#: Kept pages of a kind that are remembered as having copies.
-MAX_DROPPED = 1_000
 #: Pages of a kind by which it is known what its pages have in common.
 SAMPLE = 16
 
@@ -70,7 +68,7 @@ class Kind(Learned):
 
     kept: int = 0  #: its kept pages
     #: Page ids of kept pages for which others were dropped by what the kind has shown.
-    dropped: Latest[str, None] = field(default_factory=lambda: Latest(MAX_DROPPED))
+    dropped: Latest[str, None] = field(default_factory=Latest)
     drops: int = 0  #: how many these were in all
     #: Page ids of the last ones that were kept.
     recent: Latest[str, None] = field(default_factory=lambda: Latest(RECENT))

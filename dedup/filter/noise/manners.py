@@ -5,11 +5,8 @@ from typing import Any
 from dedup.filter.visit import Crawl, Visit
 from dedup.index import Entry, Index
 from dedup.index.entry import original_id
-from dedup.latest import Latest
+from dedup.latest import PAGES, Latest
 from dedup.page.urls import host
-
-#: Kept pages of which that is remembered.
-MAX_MANNERS = 30_000
 
 
 class Manners:
@@ -18,7 +15,7 @@ class Manners:
     def __init__(self, index: Index, crawl: Crawl) -> None:
         self._index = index
         self._crawl = crawl
-        self._manners = Latest[str, Any](MAX_MANNERS)  # by page id
+        self._manners = Latest[str, Any](PAGES)  # by page id
         self._usual = Latest[str, Any]()  # that of the page that was kept last, by host
 
     def note(self, visit: Visit) -> None:

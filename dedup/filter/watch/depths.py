@@ -5,9 +5,7 @@ copy that is nearer to the start: its links may be followed further.
 """
 
 from dedup.filter.stats import Stats, count
-
-#: Of how many kept pages the depth is remembered, about 150 bytes each.
-MAX_KEPT = 1 << 16
+from dedup.latest import PAGES
 
 
 class Depths:
@@ -28,7 +26,7 @@ class Depths:
 
     def keep(self, page_id: str, depth: int) -> None:
         """A page was kept at a depth."""
-        if self._limit and (page_id in self._kept or len(self._kept) < MAX_KEPT):
+        if self._limit and (page_id in self._kept or len(self._kept) < PAGES):
             self._kept[page_id] = min(depth, self._kept.get(page_id, depth))
 
     def leads_further(self, depth: int, of_id: str) -> bool:

@@ -24,7 +24,7 @@ from dedup.filter.watch.drop import Drop, is_alive
 from dedup.fingerprint.simhash import distance
 from dedup.index import Index
 from dedup.index.batching import end
-from dedup.latest import Latest
+from dedup.latest import REMEMBERED, Latest
 from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
@@ -37,8 +37,6 @@ PATIENCE = 20.0
 SILENCE = 3.5
 #: A page is fetched again this often because a crawler died or was silent for too long; then it is kept in any case.
 MAX_AGAIN = 5
-#: How many uncertain drops are remembered at most, and how many of those that seem to be certain.
-MAX_DOUBTS = 10_000
 #: Why a page is fetched again.
 NOT_SAID = "nobody has said what became of the page that it duplicates"
 
@@ -68,14 +66,14 @@ class Watch:
         # Runs that gave none for too long, and when their leases were to end as it was first seen after that.
         self._silent: dict[str, float] = {}
         # Since when that page, or a sign of its run, is waited for.
-        self._since = Latest[str, float](MAX_DOUBTS)
+        self._since = Latest[str, float](REMEMBERED)
         self._looked = -math.inf  # when the last look that has come to its end began
         self._certain: dict[str, list[Drop]] = {}  # likewise, where nothing is waited for
         self._certain_count = 0
-        self._again = Latest[str, int](MAX_DOUBTS)  # how often page ids were fetched again
-        self._processed = Latest[str, None](MAX_DOUBTS)  # page ids that `settle` has told of last
+        self._again = Latest[str, int](REMEMBERED)  # how often page ids were fetched again
+        self._processed = Latest[str, None](REMEMBERED)  # page ids that `settle` has told of last
         # Simhashes that pages had when they were met again, by page id.
-        self._shown = Latest[str, int](MAX_DOUBTS)
+        self._shown = Latest[str, int](REMEMBERED)
         self._task: asyncio.Task[None] | None = None
         self._annulling: asyncio.Task[None] | None = None
 
@@ -85,7 +83,7 @@ class Watch:
         ``of_run`` is the run of the kept page; it must not be one from which nothing was heard for too long.
         """
         is_heard = of_run not in self._silent
-        return is_heard and self._again.get(page_id, 0) < MAX_AGAIN and self._count < MAX_DOUBTS
+        return is_heard and self._again.get(page_id, 0) < MAX_AGAIN and self._count < REMEMBERED
 
     def __len__(self) -> int:
         """Returns how many drops are uncertain."""
@@ -113,7 +111,7 @@ class Watch:
             return
         self._certain.setdefault(of_id, []).extend(drops)
         self._certain_count += len(drops)
-        while self._certain_count > MAX_DOUBTS:
+        while self._certain_count > REMEMBERED:
             forgotten = self._certain.pop(next(iter(self._certain)))
             self._certain_count -= len(forgotten)
             for drop in forgotten:

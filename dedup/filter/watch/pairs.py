@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 
 from dedup.filter.stats import Stats, count
-from dedup.latest import Latest
+from dedup.latest import REMEMBERED, Latest
 from dedup.page.urls import host, strip_user
 from dedup.printing import inert, many
 
@@ -19,8 +19,6 @@ logger = logging.getLogger(__name__)
 FAILED = 3
 #: A warning is logged when this many pages of a host, and more than half of them, were dropped for one other host.
 MANY = 20
-#: How many hosts, pairs of hosts, and pages with links are counted; further ones are not.
-MAX_COUNTED = 10_000
 
 
 class Pairs:
@@ -32,12 +30,12 @@ class Pairs:
         self._drops: Counter[tuple[str, str]] = Counter()  # by the hosts of the copy and of the kept page
         self._told: set[tuple[str, str]] = set()
         # Of a page: how many led to a page, and how many to nothing.
-        self._links = Latest[str, list[int]](MAX_COUNTED)
+        self._links = Latest[str, list[int]](REMEMBERED)
         self._copied: dict[str, str] = {}  # page ids of kept pages that have copies on other hosts, by URL
 
     def visit(self, url: str) -> None:
         """Counts a page that is judged."""
-        if (name := host(url)) in self._pages or len(self._pages) < MAX_COUNTED:
+        if (name := host(url)) in self._pages or len(self._pages) < REMEMBERED:
             self._pages[name] += 1
 
     def follow(self, found_on: str | None, *, leads_to_page: bool) -> str | None:
@@ -58,13 +56,13 @@ class Pairs:
         pair = name, other = host(url), host(of)
         if name == other:
             return False
-        if pair in self._drops or len(self._drops) < MAX_COUNTED:
+        if pair in self._drops or len(self._drops) < REMEMBERED:
             self._drops[pair] += 1
         count(self._stats, "hosts/dropped")
         if self._fails(of := _plain(of)):
             self._tell(pair, f"most links on {inert(of)} lead to nothing")
             return True
-        if len(self._copied) < MAX_COUNTED:
+        if len(self._copied) < REMEMBERED:
             self._copied[of] = of_id
         drops = self._drops[pair]
         if drops >= MANY and 2 * drops > self._pages[name]:

@@ -13,7 +13,7 @@ from dedup.errors import DedupError
 from dedup.filter.stats import Stats, count
 from dedup.index import Index
 from dedup.intervals import wilson
-from dedup.latest import Latest
+from dedup.latest import PAGES, Latest
 from dedup.page.html import Page
 from dedup.page.ids import strip_session
 from dedup.page.urls import digest, host
@@ -21,8 +21,6 @@ from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
 
-#: How many addresses are remembered, about 200 bytes each.  If there are more, a sample stands for all.
-MAX_ADDRESSES = 1 << 16
 #: The links of the first 30 kept pages are read, then those of every 20th.  A link that the spider never follows is on
 #: kept pages too, so it must not be counted as lost.
 FIRST_READ, READ_ONE_IN = 30, 20
@@ -42,7 +40,7 @@ class Unreached:
     1
     """
 
-    def __init__(self, stats: Stats, most: int = MAX_ADDRESSES) -> None:
+    def __init__(self, stats: Stats, most: int = PAGES) -> None:
         """Remembers at most ``most`` addresses, and as many hosts."""
         self._stats = stats
         self._most = most
@@ -89,7 +87,7 @@ class Unreached:
         return [url for _, url in sorted(self._met.items()) if url is not None and host(url) in self._hosts]
 
     def count(self) -> int:
-        """Returns their number, or an estimate of it if more than `MAX_ADDRESSES` addresses were met."""
+        """Returns their number, or an estimate of it if more than `PAGES` addresses were met."""
         return len(self.urls()) << self._bits
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """Crawls to be killed: a site whose truth is known, and `scrapy crawl site` as a process."""
 
 import json
+import logging
 import os
 import random
 import re
@@ -9,10 +10,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
-from scrapy import Request
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
 from scrapy.utils.request import fingerprint
 
 from dedup.errors import IndexCorruptError
@@ -22,6 +24,8 @@ from tests.support.waiting import LIMIT
 #: Contents of the site; content 0 is its front page.
 CONTENTS = 12
 SESSION = "77c1d05e"
+#: What a crawl logs that has nothing left to ask for.
+IDLE = "Nothing is left to be asked for"
 SHAPES = ("/{}", "/mirror/{}", "/print/{}", f"/{{}}?sid={SESSION}")
 T = TypeVar("T")
 
@@ -68,10 +72,20 @@ def content(url: str) -> int:
 
 
 class Processed:
-    """The item pipeline of these crawls: it puts each item on record at once."""
+    """The item pipeline of these crawls: it puts each item on record at once, and logs when nothing is left to be asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, crawler: Crawler) -> None:
+        crawler.signals.connect(self.spider_idle, signals.spider_idle)
         self._file = os.open(os.environ["PROCESSED"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Scrapy calls this."""
+        return cls(crawler)
+
+    def spider_idle(self) -> None:
+        """Scrapy sends this again and again while anything keeps the crawl open."""
+        logging.getLogger(__name__).info(IDLE)
 
     def process_item(self, item: Any) -> Any:
         """Puts an item on record; Scrapy calls this."""

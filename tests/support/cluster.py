@@ -82,6 +82,7 @@ class Cluster:
             Node(folder / str(number), port, silence, *options) for number, port in enumerate(ports)
         ]
         wait_until(lambda: all(node.answers() for node in self.nodes))
+        self._masters = masters
         first, starts = self.nodes[0], [SLOTS * number // masters for number in range(masters + 1)]
         for number in range(masters):
             node = self.nodes[number]
@@ -105,7 +106,7 @@ class Cluster:
         return [node for node in self.nodes if node.process.poll() is None and node.is_master()]
 
     def wait(self) -> None:
-        """Waits until every slot is served, and every replica has what its master has."""
+        """Waits until every slot is served by one master, and every replica has what its master has."""
 
         def is_well(node: Node) -> bool:
             try:
@@ -118,13 +119,29 @@ class Cluster:
 
         # Two seconds pass until a cluster takes requests: meanwhile one node is asked, and not all of them.
         wait_until(lambda: all(is_well(node) for node in self.nodes if node.process.poll() is None))
+        # One that was started again takes itself for a master until it hears who has taken over.
+        wait_until(lambda: len(self.masters()) == self._masters)
 
     def fail_over(self, rng: random.Random) -> Node:
-        """Kills a master that has a replica (-9), and waits until that has taken over; the one that was killed."""
-        told = {node: node.client.info("replication") for node in self.masters()}
-        victim = rng.choice([node for node, link in told.items() if link["connected_slaves"]])
+        """Kills a master (-9) whose replica has all that was written by now, and waits until that has taken over.
+
+        Returns the one that was killed.
+        """
+        written = {node: node.client.info("replication")["master_repl_offset"] for node in self.masters()}
+        found = dict[Node, set[int]]()
+
+        def have_heirs() -> bool:
+            for node, offset in written.items():
+                told = node.client.info("replication")
+                each = [told[f"slave{n}"] for n in range(told.get("connected_slaves", 0))]
+                if each and all(replica["offset"] >= offset for replica in each):
+                    found[node] = {replica["port"] for replica in each}
+            return bool(found)
+
+        wait_until(have_heirs)
+        victim = rng.choice([*found])
         # On a busy machine, a replica of another master may take over, too.
-        heirs = {told[victim][f"slave{n}"]["port"] for n in range(told[victim]["connected_slaves"])}
+        heirs = found[victim]
         victim.kill()
         wait_until(lambda: heirs & {node.port for node in self.masters()})
         return victim

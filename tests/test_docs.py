@@ -26,6 +26,9 @@ BLOCK = re.compile(r"^```(console|python|html)\n(.*?)^```", re.MULTILINE | re.DO
 FILE = re.compile(r"(?:# |<!-- )(\S+\.(?:py|html))(?: -->)?\n")
 
 
+ONE_BY_ONE = "SCRAPY_SETTINGS_MODULE=one_by_one python -m crawler"
+
+
 def shape(line: str) -> str:
     """A line without what varies from run to run."""
     line = re.sub(r"(\S+ \S+ to )?\d+-\d\d-\d\d \d\d:\d\d:\d\d", "TIME", line)
@@ -70,10 +73,9 @@ def test_every_example_prints_what_the_text_shows(
     page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(programs()), prepend=":")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    if page == "README.md":  # of requests at the same time, other pages may be first, and other lines be told
-        (tmp_path / "one_by_one.py").write_text("from crawler.settings import *\nCONCURRENT_REQUESTS = 1\n")
-        monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "one_by_one")
+    # Of requests at the same time, other pages may be first, and other lines be told.
+    (tmp_path / "one_by_one.py").write_text("from crawler.settings import *\nCONCURRENT_REQUESTS = 1\n")
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{tmp_path}")
     folder, examples = tmp_path, 0
     for kind, block in BLOCK.findall((ROOT / page).read_text()):
         if kind != "console":
@@ -87,7 +89,7 @@ def test_every_example_prints_what_the_text_shows(
                 folder /= command.removeprefix("cd ")
                 continue
             done = subprocess.run(
-                ["bash", "-c", command.replace("make crawl", "python -m crawler")],
+                ["bash", "-c", command.replace("make crawl", ONE_BY_ONE)],
                 check=False,
                 cwd=folder,
                 capture_output=True,

@@ -13,12 +13,15 @@ import pytest
 
 from dedup.contrib.archives.lines import Lines
 from dedup.contrib.archives.warc import Warc
+from dedup.filter import Counts
+from dedup.filter.watch.traps import Traps
 from dedup.page.data import read_data, read_json
 from dedup.page.heading import address_words, place, shared
 from dedup.page.html import extract, parse
 from dedup.page.ids import strip_ids, strip_session
 from dedup.page.limits import unreadable
 from dedup.page.links import addresses
+from dedup.page.read import read
 from dedup.page.shell import is_shell
 from dedup.page.urls import folder, join, url_tokens
 from dedup.page.walk import walk_in_python
@@ -56,6 +59,14 @@ def grows(step: Callable[[str], object], make: Callable[[int], str], size: int) 
         return long / short
     finally:
         gc.enable()
+
+
+def meet_twice(text: str) -> None:
+    """Two pages whose address and markup these are, and a digit each."""
+    url, _, markup = text.partition(" ")
+    page, traps = read(markup, url), Traps(Counts())
+    for name in "12":
+        traps.meet(f"{url}/{name}", page, kept=True)
 
 
 def quadratic(text: str) -> int:
@@ -129,6 +140,16 @@ STEPS: dict[str, tuple[Callable[[str], object], Callable[[int], str], int]] = {
         1_500,
     ),
     "links": (lambda text: addresses(parse(text), "http://e.org/"), lambda n: "<a href=a>" * n, 4_000),
+    "links in folders": (
+        meet_twice,
+        lambda n: (
+            new("http://e.org/?")
+            + "".join(map("/{}x".format, range(n)))
+            + " "
+            + "".join(map("<a href={}y/>x</a>".format, range(n)))
+        ),
+        100,
+    ),
     "roles": (
         lambda text: walk_in_python(parse(text), "", True),
         lambda n: "<b role=search>x</b>" * n,

@@ -125,8 +125,8 @@ def test_links_to_a_spent_way_are_nothing_new() -> None:
     ],
 )  # fmt: skip
 def test_addresses_that_grow_or_count_are_of_one_way(one: str, other: str) -> None:
-    a, b = (way_of(f"http://example.org{path}")[1] - {"amp"} for path in (one, other))
-    assert a == b
+    a, b = (way_of(f"http://example.org{path}")[1] for path in (one, other))
+    assert (a.names - {"amp"}, a.numbers) == (b.names - {"amp"}, b.numbers)
 
 
 def test_a_long_address_takes_no_long_time() -> None:

@@ -12,8 +12,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import chain
-from itertools import count as count_up
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from dedup.filter.noise.error_page import Address
@@ -38,7 +37,15 @@ _ENCODED = re.compile("%(?:25)+")
 _DIVIDERS = re.compile("[/?&;=]+")
 _DIGITS = re.compile("[0-9]+")
 
-Way = tuple[str, frozenset[str]]
+
+class Parts(NamedTuple):
+    """What a path and its query are made of: each part once, without numbers and ids."""
+
+    names: frozenset[str]
+    numbers: int  #: how many parts of the path are numbers, which are told apart by their places
+
+
+Way = tuple[str, Parts]
 
 
 class Traps:
@@ -49,6 +56,7 @@ class Traps:
         self._pages = Latest[str, tuple[int, float]]()  # and their new shingles, by pattern
         self._most = LEAST - 1
         self._rows = Latest[Way, int]()  # barren pages since the last one that was not
+        self._spent = Latest[str, set[Parts]]()  # ways of hosts whose rows are long enough
         self._shapes = Latest[int, None](PAGES)  # of headings and lengths
         self._said = Latest[int, None](PAGES)
         self._barren = Latest[int, None](PAGES)  # digests of their addresses
@@ -94,8 +102,12 @@ class Traps:
         way = way_of(url)
         if kept and page is not None and not self._is_barren(url, way, page):
             self._rows.pop(way, None)
+            self._spent.get(way[0], set()).discard(way[1])
             return
         self._rows[way] = self._rows.get(way, 0) + 1
+        if self._is_spent(way):
+            spent = self._spent[way[0]] = self._spent.get(way[0]) or set()
+            spent.add(way[1])
         if kept:  # else what becomes of its links was chosen
             self._barren[digest(url)] = None
 
@@ -138,19 +150,22 @@ class Traps:
         """Yields tokens but for links that lead on in the same way, or in one that is spent, or to another view of the page."""
         name, own = way
         path, mark, _ = url.partition("?")
-        *segments, last = path.removeprefix(_origin(url)).split("/")
+        folder, _, last = path.removeprefix(_origin(url)).rpartition("/")
         view = "//" if mark else f"/{last.lower()}?"
-        # A link lacks the folders that it shares with the page: nobody knows which.
-        folders = ["/".join(segments[:end]) for end in range(1, len(segments) + 1)]
+        folders, spent = parts_of(folder), self._spent.get(name, ())
         for token in tokens:
             if is_url(token) and not token.startswith("//"):
-                ways = [parts_of(folder + token) for folder in folders]
-                leads_on = all(each <= own for each in ways) or any(
-                    self._is_spent((name, each)) for each in ways
-                )
-                if leads_on or token.startswith(view):
+                link = parts_of(token)
+                leads_on = link.names <= own.names and folders.numbers + link.numbers <= own.numbers
+                if leads_on or token.startswith(view) or any(_is_of(each, link, folders) for each in spent):
                     continue
             yield token
+
+
+def _is_of(way: Parts, link: Parts, folders: Parts) -> bool:
+    """Returns whether a link is of a way: it lacks the folders that it shares with its page, and nobody knows which of them."""
+    numbers = way.numbers - link.numbers
+    return link.names <= way.names <= link.names | folders.names and 0 <= numbers <= folders.numbers
 
 
 def _origin(url: str) -> str:
@@ -159,11 +174,11 @@ def _origin(url: str) -> str:
 
 
 def way_of(url: str) -> Way:
-    """Returns the host of a URL, and what its path and query are made of: each once, without numbers and ids, however often encoded.
+    """Returns the host of a URL, and what its path and query are made of, however often encoded.
 
     >>> way_of("http://a.org/best?amp%253Bp=3&amp%3Bp=1&p=2") == way_of("http://a.org/best?amp%3Bp=2&p=1")
     True
-    >>> sorted(way_of("http://a.org/v2/help/v3/help/?sid=9f86d081884c7d65#top")[1])
+    >>> sorted(way_of("http://a.org/v2/help/v3/help/?sid=9f86d081884c7d65#top")[1].names)
     ['help', 'v0']
     """
     plain = strip_session(url)
@@ -171,16 +186,16 @@ def way_of(url: str) -> Way:
 
 
 @lru_cache(maxsize=1 << 14)
-def parts_of(address: str) -> frozenset[str]:
-    """Returns the same of a path and its query; the numbers of a path are told apart by their places.
+def parts_of(address: str) -> Parts:
+    """Returns what a path and its query are made of.
 
-    >>> sorted(parts_of("/login?back=%2Flogin%3Fback%3D%252Fnews")), sorted(parts_of("/2026/11/26/"))
-    (['back', 'login', 'news'], ['0:1', '0:2', '0:3'])
+    >>> sorted(parts_of("/login?back=%2Flogin%3Fback%3D%252Fnews").names), parts_of("/2026/11/26/").numbers
+    (['back', 'login', 'news'], 3)
     """
     path, _, query = (unquote(_ENCODED.sub("%", part)).lower() for part in address.partition("?"))
-    places = count_up(1)
-    folders = (f"0:{next(places)}" if part.isdecimal() else _general(part) for part in _DIVIDERS.split(path))
-    return frozenset(filter(None, chain(folders, map(_general, _DIVIDERS.split(query)))))
+    folders = [part for part in _DIVIDERS.split(path) if part]
+    names = [part for part in folders if not part.isdecimal()] + _DIVIDERS.split(query)
+    return Parts(frozenset(filter(None, map(_general, names))), sum(map(str.isdecimal, folders)))
 
 
 def _general(part: str) -> str:

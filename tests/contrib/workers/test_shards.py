@@ -53,7 +53,10 @@ def test_two_workers_keep_each_content_once_and_share_hosts(server: Server, tmp_
     delay, where = 0.1, ("-s", f"DEDUP_INDEX={server.address}")
     with serve(Hosts(2, contents=16)) as site:
         slow = {"DOWNLOAD_DELAY": delay, "RANDOMIZE_DOWNLOAD_DELAY": False, "DEDUP_INDEX": server.address}
+        site.most = {0: 1, 1: 1}
         workers = [Worker(site, tmp_path, f"{number}/2", **slow) for number in (1, 2)]
+        wait_until(lambda: {asked.by for asked in site.asked} == {"0", "1"})  # each keeps a content
+        site.most.clear()
         assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
     assert kept(tmp_path) == Counter(range(site.contents))
     assert len({(asked.host, asked.by) for asked in site.asked}) == len(site.names)

@@ -14,6 +14,7 @@ import pytest
 from dedup.contrib.archives.lines import Lines
 from dedup.contrib.archives.warc import Warc
 from dedup.filter import Counts
+from dedup.filter.noise.names import nameless
 from dedup.filter.watch.traps import Traps
 from dedup.page.data import read_data, read_json
 from dedup.page.heading import address_words, place, shared
@@ -149,6 +150,11 @@ STEPS: dict[str, tuple[Callable[[str], object], Callable[[int], str], int]] = {
             + "".join(map("<a href={}y/>x</a>".format, range(n)))
         ),
         100,
+    ),
+    "numbers as in the address": (
+        lambda text: nameless(text, f"http://e.org/{text[: len(text) // 8]}z"),
+        lambda n: "1a" * n,
+        9_000,
     ),
     "roles": (
         lambda text: walk_in_python(parse(text), "", True),

@@ -29,7 +29,7 @@ from dedup.fingerprint.simhash import distance
 from dedup.index import Index, Verdict
 from dedup.latest import Latest
 from dedup.page.html import Page
-from dedup.page.urls import ORIGIN, host
+from dedup.page.urls import host, origin
 from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
@@ -180,9 +180,8 @@ class Soft404s:
 
     def _nowhere(self, url: str, number: int) -> str:
         """Returns an address on the host of a URL that can't exist."""
-        origin = ORIGIN.match(url)
         name = xxh3_128_hexdigest(f"{self._index.run} {host(url)} {number}".encode()).translate(_LETTERS)
-        return f"{origin[0] if origin else ''}/{name}"
+        return f"{origin(url)}/{name}"
 
     async def _judge(
         self,

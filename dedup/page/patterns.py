@@ -2,7 +2,7 @@
 
 import re
 
-from dedup.page.urls import ORIGIN
+from dedup.page.urls import origin
 
 _PARTS = re.compile(r"%[0-9a-f]{2}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-z]+", re.IGNORECASE)
 _HEX = re.compile(r"[0-9a-f]{8,}", re.IGNORECASE)
@@ -20,8 +20,7 @@ def pattern(url: str) -> str:
     >>> pattern("http://a.org/3f2a77b0/deadline/a%20b?7"), pattern("http://[")
     ('http://a.org/*/deadline/a%20b?*', 'http://[')
     """
-    origin = ORIGIN.match(url)
-    start = origin.end() if origin else 0
+    start = len(origin(url))
     path, mark, query = url[start:].partition("#")[0].partition("?")
     general = re.sub(r"=[^/;]*", "=*", path) + mark + re.sub(r"=[^&;]*", "=*", query)
     return url[:start] + _PARTS.sub(lambda part: _general(part[0]), general)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from dedup.page.ids import MAX_URL, is_opaque, strip_session
-from dedup.page.urls import ORIGIN, host
+from dedup.page.urls import host, origin
 
 #: A folder that names a version, and no month or day, as 2024.11 and 24.12.2024 do.
 _VERSION = re.compile(
@@ -115,7 +115,7 @@ def name_one_page(a: str, b: str) -> bool:
     [True, True, False]
     """
     found = apart(a, b)
-    return found is None or bool(found.parts) or ORIGIN.sub("", a) == ORIGIN.sub("", b)
+    return found is None or bool(found.parts) or a.removeprefix(origin(a)) == b.removeprefix(origin(b))
 
 
 @lru_cache(maxsize=64)

@@ -24,7 +24,7 @@ _PLAIN_FOLDER = re.compile(
 ).fullmatch
 _USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 #: The scheme and the host of a URL; the group is the host with its port.
-ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE | re.ASCII)
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE | re.ASCII)
 #: As ASP.NET puts session ids into paths.
 _SESSION_PART = re.compile(r"/\([A-Za-z]\([0-9A-Za-z]{16,}\)\)")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
@@ -100,14 +100,24 @@ def strip_user(url: str) -> str:
     return _USER.sub(r"\1", url) if "@" in url else url
 
 
+def origin(url: str) -> str:
+    """Returns the scheme, user and host of a URL; empty if it has none.
+
+    >>> origin("https://me@example.org:8000/a"), origin("/a")
+    ('https://me@example.org:8000', '')
+    """
+    found = _ORIGIN.match(url)
+    return found[0] if found else ""
+
+
 def host(url: str) -> str:
     """Returns the host of a URL with its port, its ASCII letters in lower case; empty if it has none.
 
     >>> host("https://me@Example.org:8000/a"), host("/a")
     ('example.org:8000', '')
     """
-    origin = ORIGIN.match(url)
-    name = origin[1] if origin else ""
+    found = _ORIGIN.match(url)
+    name = found[1] if found else ""
     return name.lower() if name.isascii() else name.translate(_LOWER)
 
 

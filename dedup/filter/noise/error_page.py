@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from dedup.filter.noise.gaps import Gaps
 from dedup.filter.noise.words import is_signs, left_of_words, lines_of_words, words_of
 from dedup.page.html import Page
+from dedup.page.siblings import MAX_PARAMETERS
 from dedup.page.words import is_url, split_tokens
 
 
@@ -49,7 +50,8 @@ class Address:
             parts = urlsplit("")
         self._words = {*split_tokens(re.sub("[/_]", " ", unquote(f"{parts.path} {parts.query}")))}
         self._words |= {*split_tokens(re.sub("/", " ", unquote(f"{parts.path} {parts.query}")))}
-        names = [value for _, value in parse_qsl(parts.query)] or [parts.path.rstrip("/").rpartition("/")[2]]
+        values = [value for _, value in parse_qsl(parts.query)[:MAX_PARAMETERS]]
+        names = values or [parts.path.rstrip("/").rpartition("/")[2]]
         spelled = "|".join(re.escape(name) for name in names if name)
         self._names = rf"(?<![^\W_])(?:{spelled})(?![^\W_])" if spelled else ""
 

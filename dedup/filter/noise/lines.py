@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit
 from dedup.compiled import fast
 from dedup.page.flat import CODE, INLINE
 from dedup.page.tokenizer import Kind, tokenize
-from dedup.page.urls import ORIGIN
+from dedup.page.urls import origin
 
 #: Elements that have no end.
 _VOID = frozenset(
@@ -222,7 +222,7 @@ def numbers_in(url: str) -> list[str]:
     >>> numbers_in("http://a1.org:8080/2026/05")
     ['2026', '05']
     """
-    return _DIGITS.findall(ORIGIN.sub("", url))
+    return _DIGITS.findall(url.removeprefix(origin(url)))
 
 
 def _with_self(value: str, own: str) -> str:

@@ -38,11 +38,12 @@ def nameless(markup: str, url: str) -> list[Line]:
 
 
 def _may_be_in_row(markup: str, url: str) -> bool:
-    """Whether a page names any address that differs from the end of its own in numbers alone."""
+    """Whether a page may name an address that differs from the end of its own in numbers alone."""
     name = url.partition("#")[0].rstrip("/").rpartition("/")[2]
-    pattern = _NUMBER.sub(r"\\d+", re.escape(name)).replace("&", "&(?:amp;)?")
-    found = {each[0].replace("&amp;", "&") for each in re.finditer(pattern, markup)}
-    return bool(found - {name})
+    markup = markup.replace("&amp;", "&")
+    same = (each.start() for each in re.finditer(rf"{re.escape(name)}(?!\d)", markup))
+    same = (at for at in same if not markup[max(0, at - 1) : at].isdigit())
+    return _NUMBER.sub("0", markup).count(_NUMBER.sub("0", name)) > sum(1 for _ in same)
 
 
 def _links(tokens: Sequence[str]) -> Iterator[Sequence[str]]:

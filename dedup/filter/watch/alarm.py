@@ -14,7 +14,7 @@ import re
 from dedup.filter.stats import Stats, count
 from dedup.latest import Latest
 from dedup.page.ids import strip_ids, strip_session
-from dedup.page.urls import ORIGIN, host
+from dedup.page.urls import host, origin
 from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
@@ -102,9 +102,7 @@ def _path(url: str) -> str:
     '/s/*/news'
     """
     path = strip_session(url).partition("?")[0]
-    if origin := ORIGIN.match(path):
-        path = path[origin.end() :]
-    folder, _, name = path.rstrip("/").rpartition("/")
+    folder, _, name = path.removeprefix(origin(path)).rstrip("/").rpartition("/")
     folder = strip_ids(folder)
     return folder if _INDEX.fullmatch(name) else f"{folder}/{name.partition(';')[0]}"
 

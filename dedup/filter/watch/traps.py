@@ -23,7 +23,7 @@ from dedup.latest import PAGES, Latest
 from dedup.page.html import Page
 from dedup.page.ids import is_opaque, strip_session
 from dedup.page.patterns import pattern
-from dedup.page.urls import ORIGIN, digest, host
+from dedup.page.urls import digest, host, origin
 from dedup.page.words import is_url
 from dedup.printing import inert
 
@@ -150,7 +150,7 @@ class Traps:
         """Yields tokens but for links that lead on in the same way, or in one that is spent, or to another view of the page."""
         name, own = way
         path, mark, _ = url.partition("?")
-        folder, _, last = path.removeprefix(_origin(url)).rpartition("/")
+        folder, _, last = path.removeprefix(origin(url)).rpartition("/")
         view = "//" if mark else f"/{last.lower()}?"
         folders, spent = parts_of(folder), self._spent.get(name, ())
         for token in tokens:
@@ -168,11 +168,6 @@ def _is_of(way: Parts, link: Parts, folders: Parts) -> bool:
     return link.names <= way.names <= link.names | folders.names and 0 <= numbers <= folders.numbers
 
 
-def _origin(url: str) -> str:
-    origin = ORIGIN.match(url)
-    return origin[0] if origin else ""
-
-
 def way_of(url: str) -> Way:
     """Returns the host of a URL, and what its path and query are made of, however often encoded.
 
@@ -182,7 +177,7 @@ def way_of(url: str) -> Way:
     ['help', 'v0']
     """
     plain = strip_session(url)
-    return host(plain), parts_of(plain.removeprefix(_origin(plain)))
+    return host(plain), parts_of(plain.removeprefix(origin(plain)))
 
 
 @lru_cache(maxsize=1 << 14)

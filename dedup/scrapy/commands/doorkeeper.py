@@ -14,7 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IResolutionReceiver
 from zope.interface import implementer
 
@@ -64,6 +64,7 @@ class Doorkeeper:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._turns: dict[str, DeferredLock] = {}  # by host
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -80,7 +81,13 @@ class Doorkeeper:
             raise RefusedError(f"it redirects to another host, {printable(name)}")
         if spider.internal and any(_door(request) == _door(Request(url)) for url in urls):
             return
-        addresses = await _resolve(name)
+        # Of two that ask at once, the later answer would take the place of one that was found good.
+        turn = self._turns.setdefault(name, DeferredLock())
+        await maybe_deferred_to_future(turn.acquire())
+        try:
+            addresses = await _resolve(name)
+        finally:
+            turn.release()
         if not addresses:
             raise RefusedError(f"{printable(name)} has no known address")
         if internal := [address for address in addresses if is_internal(address)]:

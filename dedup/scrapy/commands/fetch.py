@@ -1,5 +1,6 @@
 """Fetches pages for a command, as the project fetches pages, but in bounded time, and from no other host; reads others."""
 
+import sys
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from html import escape
@@ -32,6 +33,7 @@ _SETTINGS: dict[str, Any] = {
     "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
     "DEDUP_ENABLED": True,  # the one component that is left mends labels
     "DNSCACHE_ENABLED": True,  # so that a host has one address: dedup.scrapy.commands.doorkeeper
+    "DNSCACHE_SIZE": sys.maxsize,
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
     "FEEDS": {},
     "ITEM_PIPELINES": {},

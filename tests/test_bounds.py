@@ -127,6 +127,18 @@ def test_a_page_that_is_fetched_again_does_not_leave_its_host(crawl: Run, site: 
     assert ("/x" in done.requests) is not is_far
 
 
+def test_own_requests_pass_what_the_project_guards_its_crawl_with(crawl: Run) -> None:
+    class Guard:
+        def process_request(self, request: Request, spider: object = None) -> None:
+            passed.append(request.url)
+
+    passed: list[str] = []
+    site = Counting()
+    done = crawl(site.pages, DEDUP_CHROME=True, DOWNLOADER_MIDDLEWARES={Guard: 1})
+    assert site.twice
+    assert Counter(passed) == Counter(done.spider.url + path for path in done.requests)
+
+
 @pytest.mark.parametrize("limit", ["CLOSESPIDER_PAGECOUNT", "CLOSESPIDER_PAGECOUNT_NO_ITEM"])
 def test_own_requests_are_no_pages_of_the_crawl(crawl: Run, limit: str) -> None:
     site = Counting()

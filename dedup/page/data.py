@@ -17,7 +17,6 @@ codes whose keys speak of tokens, sessions, builds or times.  Nothing here raise
 ('12', '50')
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -26,7 +25,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from dedup.page.ids import is_opaque
-from dedup.page.literals import UNWRITTEN, read_literals
+from dedup.page.literals import JSON, UNWRITTEN, read_literals
 from dedup.page.nonces import MAX_NONCE, Looks, is_nonce, nonces_of, without_nonces
 from dedup.page.words import split_tokens
 
@@ -59,8 +58,6 @@ _PROGRAM = re.compile(r"|(?:.*[/-])?(?:java|ecma|live|j)script.*|module", re.DOT
 #: Not one that is a query alone, which depends on the page's own address.
 _URL = re.compile(r"url\(\s*[\"']?([^\"')\s?][^\"')\s]*)")
 _TAG = re.compile(r"<[^<>]*>")
-# Numbers stay as they are written: reading one of many digits takes quadratic time.
-_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
 
 Token = Callable[[str], str | None]
 
@@ -101,7 +98,7 @@ def read_json(text: str, most: int) -> tuple[list[str], tuple[str, ...]] | None:
     (['brass', '12'], None)
     """
     try:
-        data = _DECODER.decode(text.lstrip("\ufeff"))
+        data = JSON.decode(text.lstrip("\ufeff"))
     except (ValueError, RecursionError):
         return None
     found = _Data(lambda url: None, most + 1)
@@ -164,7 +161,7 @@ class _Data:
 
     def _add_json(self, text: str) -> bool:
         with suppress(ValueError, RecursionError):
-            return self.add(_DECODER.raw_decode(text.lstrip())[0])
+            return self.add(JSON.raw_decode(text.lstrip())[0])
         return False
 
     def add_attributes(self, attributes: list[tuple[str, str]]) -> None:
@@ -259,7 +256,7 @@ def _is_nonce(key: str, text: str) -> bool:
 def _read_program(text: str) -> tuple[tuple[Any, ...], str]:
     """Returns the values that are written in a program, and what is left of it without nonces."""
     values, rest, end = [], [], 0
-    for start, after, value in read_literals(text, _DECODER):
+    for start, after, value in read_literals(text):
         values.append(value)
         rest.append(text[end:start])
         end = after

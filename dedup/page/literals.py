@@ -42,10 +42,11 @@ _WORDS: dict[str, Any] = {
     "!1": False,
     "void 0": UNWRITTEN,
 }
-_JSON = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
+#: Numbers stay as they are written: reading one of many digits takes quadratic time.
+JSON = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
 
 
-def read_literals(text: str, decoder: json.JSONDecoder = _JSON) -> Iterator[tuple[int, int, Any]]:
+def read_literals(text: str) -> Iterator[tuple[int, int, Any]]:
     """Yields where each value begins and ends, and what it is, as JSON has it, its numbers as they are written.
 
     What turns out to be no value is read in vain; once that is four times as much as there is, no more is looked for.
@@ -55,9 +56,9 @@ def read_literals(text: str, decoder: json.JSONDecoder = _JSON) -> Iterator[tupl
         at = start = found.end()
         try:
             if found["text"]:
-                value, at = _text(text, start, decoder)
+                value, at = _text(text, start)
             else:
-                value, at = _value(text, start, decoder)
+                value, at = _value(text, start)
         except _NoValueError as error:
             left -= error.at - start + 1
             continue
@@ -71,25 +72,25 @@ class _NoValueError(Exception):
         self.at = at  #: up to where it was read
 
 
-def _text(text: str, start: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
+def _text(text: str, start: int) -> tuple[Any, int]:
     """Returns the value that a string holds."""
     if not (found := _ONE_STRING.match(text, start)):
         raise _NoValueError(_read_in_vain(text, start))
     said = _unescaped(found[0])
     if said.lstrip()[:1] in ("{", "["):
         try:
-            return decoder.decode(said), found.end()
+            return JSON.decode(said), found.end()
         except (ValueError, RecursionError):
             pass
     return said, found.end()
 
 
-def _value(text: str, start: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
+def _value(text: str, start: int) -> tuple[Any, int]:
     """Returns the value that is written from here on."""
     spent = 0
     if _MAY_BE_JSON(text, start):
         try:
-            return decoder.raw_decode(text, start)
+            return JSON.raw_decode(text, start)
         except json.JSONDecodeError as error:
             spent = error.pos - start + error.pos // 64  # of all that is before, it has counted the lines
         except RecursionError:

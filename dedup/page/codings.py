@@ -5,6 +5,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from dedup.page.limits import MAX_CHARACTERS
@@ -100,29 +101,19 @@ def _is_zlib(body: bytes) -> bool:
 
 
 def _brotli(body: bytes) -> Steps:
-    stream = _library("brotli", "brotlicffi").Decompressor()
+    library = "brotli" if find_spec("brotli") else "brotlicffi"
+    stream: Any = import_module(library).Decompressor()
     yield stream.process(body, output_buffer_limit=STEP), stream.is_finished()
     while not stream.can_accept_more_data():
         yield stream.process(b"", output_buffer_limit=STEP), stream.is_finished()
 
 
 def _zstd(body: bytes) -> Steps:
-    names = ["compression.zstd"] if sys.version_info >= (3, 14) else ["backports.zstd"]
-    stream = _library(*names).ZstdDecompressor()
+    library = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    stream: Any = import_module(library).ZstdDecompressor()
     yield stream.decompress(body, STEP), stream.eof
     while not stream.needs_input:
         yield stream.decompress(b"", STEP), stream.eof
-
-
-def _library(*names: str) -> Any:
-    """Returns the first of some modules that is installed."""
-    *others, last = names
-    for name in others:
-        try:
-            return import_module(name)
-        except ImportError:
-            continue
-    return import_module(last)
 
 
 _FORMATS: dict[str, Callable[[bytes], Steps]] = {

@@ -891,7 +891,7 @@ include "lines.pxi"
 
 
 def without_comments(bytes markup):
-    """What `dedup.page.comments.without_comments` gives."""
+    """What `dedup.page.tokenizer.without_comments` gives."""
     cdef const unsigned char* left = <const unsigned char*> PyBytes_AS_STRING(markup)  # what is not copied yet
     cdef Octets out = Octets()
     cdef Markup page

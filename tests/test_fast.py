@@ -17,7 +17,7 @@ from dedup.fingerprint.numbers import Maker, Numbers
 from dedup.fingerprint.shingles import ascending, hash_tokens, mix
 from dedup.fingerprint.signatures import factors_of, signature, signature_in_numpy
 from dedup.fingerprint.sketch import WIDTHS, Sketcher
-from dedup.page import comments, limits, walk, words
+from dedup.page import limits, tokenizer, walk, words
 from dedup.page.charset import decode
 from dedup.page.flat import ATTRIBUTES
 from dedup.page.html import parse
@@ -276,10 +276,10 @@ MARKUP = [
 @example("<!" * 2_000 + "<a '\"" * 2_000 + "<script>" * 2_000 + "<!--" * 2_000)
 def test_comments_are_left_out_alike(markup: str) -> None:
     octets = markup.encode()
-    fast = comments.without_comments(octets)
+    fast = tokenizer.without_comments(octets)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comments, "fast", None)
-        assert fast == comments.without_comments(octets)
+        patch.setattr(tokenizer, "fast", None)
+        assert fast == tokenizer.without_comments(octets)
 
 
 def test_nothing_has_no_comments() -> None:

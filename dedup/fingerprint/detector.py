@@ -30,10 +30,10 @@ from dedup.fingerprint.simhash import distance
 from dedup.fingerprint.sketch import Sketcher
 from dedup.latest import Latest
 from dedup.page.charset import decode
-from dedup.page.comments import without_comments
 from dedup.page.html import Page, parse
 from dedup.page.ignore import Ignore
 from dedup.page.read import read, read_text, tokens_as_page
+from dedup.page.tokenizer import without_comments
 from dedup.page.tokens import join
 from dedup.settings import DetectorSettings
 

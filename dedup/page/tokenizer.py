@@ -115,11 +115,23 @@ def tokenize(
     return _Reader(octets, sections).read(content, name.encode())
 
 
-def comments(octets: bytes) -> Iterator[tuple[int, int]]:
-    """Gives the octets from and to before which comments stand, but for those that are none in XHTML."""
-    for event in _Reader(octets, sections=True).read(Content.DATA, b"", skips=True):
-        if event.kind is Kind.COMMENT and octets.startswith(b"<!--", event.start):
-            yield event.start, event.end
+def without_comments(markup: bytes) -> bytes:
+    """Returns markup without comments, but for those that are none in XHTML.  O(octets).
+
+    >>> without_comments(b"<p>7<!-- made in 3 ms --><script><!-- draw() --></script>")
+    b'<p>7<script><!-- draw() --></script>'
+    """
+    if b"<!--" not in markup:
+        return markup
+    if fast:
+        whole: bytes = fast.without_comments(markup)
+        return whole
+    left, parts = 0, list[bytes]()
+    for event in _Reader(markup, sections=True).read(Content.DATA, b"", skips=True):
+        if event.kind is Kind.COMMENT and markup.startswith(b"<!--", event.start):
+            parts.append(markup[left : event.start])
+            left = event.end
+    return b"".join([*parts, markup[left:]])
 
 
 class _Reader:

@@ -12,7 +12,7 @@ from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
 from dedup import SettingsError
 from dedup.intervals import wilson
-from dedup.scrapy.commands.evaluate.labelled import read_pairs
+from dedup.scrapy.commands.evaluate.run import read_pairs
 from tests.support.pages.lookalikes import NEGATIVES
 from tests.support.pages.mutations import MUTATIONS
 from tests.support.processes import scrapy

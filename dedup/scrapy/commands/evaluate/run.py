@@ -1,21 +1,36 @@
 """The work of `scrapy evaluate`: precision, recall and F1 of the verdict on labelled pairs, by threshold."""
 
-from collections.abc import Sequence
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy.settings import Settings
 
+from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.methods import APART
 from dedup.intervals import wilson
-from dedup.scrapy.commands.evaluate.labelled import read_pairs
-from dedup.scrapy.commands.fetch import fetch_pages, read_page
+from dedup.scrapy.commands.fetch import MAX_PAGE, fetch_pages, read_page
 from dedup.scrapy.commands.terminal import each, print_table
 from dedup.scrapy.settings import read_settings
 
 #: The least seconds between two requests to a host, and the most seconds of all.
 DELAY, SECONDS = 1.0, 900.0
+#: What a label may be, in lower case, and whether it says that the pages are near-duplicates.
+_LABELS = {
+    **dict.fromkeys(("1", "true", "yes", "duplicate", "near-duplicate", "near"), True),
+    **dict.fromkeys(("0", "false", "no", "different", "distinct", "not-near"), False),
+}
+
+
+class Pair(NamedTuple):
+    """Two pages, each a path, a URL, HTML or text, and whether they are near-duplicates."""
+
+    a: str
+    b: str
+    near: bool
 
 
 class Scored(NamedTuple):
@@ -87,3 +102,40 @@ def figures(pairs: Sequence[Scored], k: int, resemblance: float) -> tuple[object
     recall = found / all_near if all_near else 1.0
     f1 = 2 * found / (all_called + all_near) if found else 0.0
     return k, resemblance, precision, wilson(found, all_called), recall, wilson(found, all_near), f1
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """Returns the pairs of a JSON Lines or CSV file with the fields ``a``, ``b`` and ``label``.
+
+    Raises `SettingsError`, which names the first line that can't be read.
+    """
+    pairs = []
+    for number, row in _rows(path):
+        label = _LABELS.get(str(row.get("label", "")).strip().lower())
+        a, b = row.get("a"), row.get("b")
+        if label is None or not isinstance(a, str) or not isinstance(b, str):
+            raise SettingsError(
+                f"{path}, line {number}: each line needs the fields a, b (a path, URL, HTML or text each) and "
+                f"label (1, true, duplicate or 0, false, different), but it has {_shown(row)}"
+            )
+        pairs.append(Pair(a, b, label))
+    return pairs
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            if path.suffix.lower() == ".csv":
+                csv.field_size_limit(MAX_PAGE)
+                yield from enumerate(csv.DictReader(file), 2)
+                return
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    row = json.loads(line)
+                    yield number, row if isinstance(row, dict) else {"it": row}
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, csv.Error) as error:
+        raise SettingsError(f"{path} can't be read as labelled pairs: {error}") from None
+
+
+def _shown(row: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={str(value)[:30]!r}" for name, value in row.items()) or "none"

@@ -70,70 +70,47 @@ def test_a_detector_that_was_used_goes_to_another_process() -> None:
 
 # --- Wrong values -------------------------------------------------------------------------------------
 
-WRONG = [
-    *product(
-        ["max_distance"],
-        [-1, 8, 3.5, 3.0, "3", True, None, NAN, float("inf"), [3]],
-        ["whole number from 0 to 7"],
-    ),
-    *product(["min_resemblance"], [-0.1, 1.1, NAN, float("inf"), "0.7", True, None], ["number from 0 to 1"]),
-    *product(["shingle_size"], [0, -1, 101, 6.0, "6", True, None, NAN], ["whole number from 1 to 100"]),
-    *product(
-        ["min_tokens"], [-1, 1_000_001, 50.0, "50", False, None, NAN], ["whole number from 0 to 1,000,000"]
-    ),
-    *product(["keep_urls"], [0, 1, "yes", None], ["True, False"]),
-    *product(
-        ["method"],
-        ["min-hash", "", "SimHash", None, 1, ["simhash"]],
-        ["'simhash', 'minhash', 'supershingle'"],
-    ),
-]
-WRONG_FEATURES = [
-    *product(["slots"], [0, 1, 32, 63, 100, 4096, -64, "512", None], ["64, 128, 256, 512, 1024, 2048"]),
-    *product(["bits"], [0, 1, 3, 16, "2", None], ["2, 4, 8"]),
-]
+#: Values that nobody gives in a settings file, where all are text: tests/test_bad_input.py has those.
+WRONG = {
+    "max_distance": ([-1, 3.0, "3", True, None, NAN, float("inf"), [3]], "whole number from 0 to 7"),
+    "min_resemblance": ([-0.1, NAN, float("inf"), "0.7", True, None], "number from 0 to 1"),
+    "min_tokens": ([-1, 50.0, "50", False, None, NAN], "whole number from 0 to 1,000,000"),
+    "keep_urls": ([0, 1, "yes", None], "True, False"),
+    "method": (["SimHash", None, 1, ["simhash"]], "'simhash', 'minhash', 'supershingle'"),
+    "features.slots": ([0, 63, 100, 4096, -64, "512", None], "64, 128, 256, 512, 1024, 2048"),
+    "features.bits": ([0, 1, 3, 16, "2", None], "2, 4, 8"),
+}
 
 
-def refusal(name: str, value: object, build: type) -> str:
+def refusal(name: str, value: object) -> str:
+    build = Features if name.startswith("features.") else Detector
     with pytest.raises(SettingsError) as error:
-        build(**{name: value})
+        build(**{name.removeprefix("features."): value})
     return str(error.value)
 
 
-def complaints(name: str, value: object) -> str:
-    return f"{name} is {value!r}; allowed: "
-
-
-@pytest.mark.parametrize(("name", "value", "allowed"), WRONG)
-def test_a_wrong_setting_is_refused(name: str, value: object, allowed: str) -> None:
-    text = refusal(name, value, Detector)
-    assert text.startswith(complaints(name, value))
-    assert text.endswith(allowed)
-    assert "\n" not in text
-
-
-@pytest.mark.parametrize(("name", "value", "allowed"), WRONG_FEATURES)
-def test_a_wrong_feature_is_refused(name: str, value: float | str | bool | None, allowed: str) -> None:
-    text = refusal(name, value, Features)
-    assert text.startswith(complaints(f"features.{name}", value))
-    assert text.endswith(allowed)
-    assert "\n" not in text
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_is_refused(name: str) -> None:
+    values, allowed = WRONG[name]
+    for value in values:
+        text = refusal(name, value)
+        assert text.startswith(f"{name} is {value!r}; allowed: ")
+        assert text.endswith(allowed)
+        assert "\n" not in text
 
 
 @pytest.mark.parametrize("key", [None, 5, b"correct horse", ["correct horse"]])
 def test_a_wrong_key_is_refused_without_telling_it(key: int | bytes | list[str] | None) -> None:
-    text = refusal("hash_key", key, Detector)
+    text = refusal("hash_key", key)
     assert text.startswith("hash_key is not text; allowed: ")
     assert repr(key) not in text
 
 
-def test_a_key_that_is_no_unicode_text_is_refused() -> None:
-    refusal("hash_key", "key\udcff", Detector)
-
-
-@pytest.mark.parametrize("features", [None, {}, "log"])
-def test_features_of_a_wrong_type_are_refused(features: object) -> None:
-    refusal("features", features, Detector)
+@pytest.mark.parametrize(
+    ("name", "value"), [("hash_key", "key\udcff"), *product(["features"], [None, {}, "log"])]
+)
+def test_what_is_no_key_and_no_features_is_refused(name: str, value: object) -> None:
+    refusal(name, value)
 
 
 # --- The key ------------------------------------------------------------------------------------------
@@ -214,20 +191,12 @@ def test_tokens_are_taken_as_they_are() -> None:
     ("method", "value", "line"),
     [
         ("fingerprint", None, "html is None; allowed: bytes or str"),
-        ("fingerprint", 5, "html is 5; allowed: bytes or str"),
-        ("fingerprint", ["page"], "html is ['page']; allowed: bytes or str"),
         ("fingerprint_text", b"text", "text is b'text'; allowed: str"),
-        ("fingerprint_text", None, "text is None; allowed: str"),
         ("fingerprint_tokens", "text", "tokens is 'text'; allowed: a list of str"),
-        ("fingerprint_tokens", None, "tokens is None; allowed: a list of str"),
         ("fingerprint_tokens", [1], "tokens is [1]; allowed: a list of str"),
-        ("fingerprint_tokens", ["word" * 99], None),
     ],
 )
-def test_what_is_no_page_is_refused_in_a_line(method: str, value: object, line: str | None) -> None:
-    if line is None:
-        assert getattr(Detector(), method)(value).reason == "short"
-        return
+def test_what_is_no_page_is_refused_in_a_line(method: str, value: object, line: str) -> None:
     with pytest.raises(TypeError) as error:
         getattr(Detector(), method)(value)
     assert str(error.value) == line
@@ -287,22 +256,11 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("reason", "text"),
-    [
-        ("empty", ""),
-        ("empty", "<script>" + "word " * 99),
-        ("short", "<p>" + "word " * 49),
-        ("short", "<a href=x><img src=y>" * 99),
-        ("truncated", "<div>" * 9999 + "word " * 99),
-        ("binary", "\0" + "word " * 9),
-        ("undecodable", "\ufffd" * 99),
-    ],
-)
-def test_an_unjudged_page_is_no_duplicate_of_itself(reason: str, text: str) -> None:
+@pytest.mark.parametrize("text", ["", "<p>" + "word " * 49, "<div>" * 9999 + "word " * 99, "\0" * 99])
+def test_an_unjudged_page_is_no_duplicate_of_itself(text: str) -> None:
     detector = Detector(max_distance=7, min_resemblance=0, min_tokens=50)
     found = detector.fingerprint(text)
-    assert found.reason == reason
+    assert found.reason is not None
     assert not detector.compare(found, found).duplicate
 
 

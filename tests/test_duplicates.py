@@ -463,34 +463,26 @@ def test_without_a_log_those_of_the_project_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        ("-s DEDUP_LOG=nowhere-%(name)s.jsonl", "no drop log: DEDUP_LOG is 'nowhere-%(name)s.jsonl', and no"),
+        ("pyproject.toml nowhere.jsonl", "no drop log: LOG is 'nowhere.jsonl', and no"),
+        ("LOG --min-distance 65", "--min-distance is 65; allowed: a whole number from 0 to 64"),
+        ("LOG --max-resemblance 1.5", "--max-resemblance is 1.5; allowed: a number from 0 to 1"),
+        ("LOG --since soon", "--since is 'soon'; allowed: a date such as "),
         (
-            ("-s", "DEDUP_LOG=nowhere-%(name)s.jsonl"),
-            "no drop log: DEDUP_LOG is 'nowhere-%(name)s.jsonl', and no",
+            "LOG --html x --clusters",
+            "--html can't be combined with --clusters, nor with --follow and --fetch",
         ),
-        (("pyproject.toml", "nowhere.jsonl"), "no drop log: LOG is 'nowhere.jsonl', and no"),
+        ("LOG --fetch", "--fetch needs --html FILE"),
+        ("LOG --html x --anywhere", "--anywhere needs --fetch"),
     ],
 )
-def test_no_log_is_said_in_one_line(arguments: tuple[str, ...], said: str) -> None:
-    done = scrapy("duplicates", *arguments)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    [line] = done.stderr.splitlines()
-    assert line.startswith(f"duplicates: {said}")
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "allowed"),
-    [
-        ("--min-distance", "65", "a whole number from 0 to 64"),
-        ("--max-resemblance", "1.5", "a number from 0 to 1"),
-        ("--since", "'soon'", "a date such as "),
-    ],
-)
-def test_a_wrong_condition_names_its_option(log: Path, option: str, value: str, allowed: str) -> None:
+def test_what_is_wrong_is_said_in_one_line(log: Path, arguments: str, said: str) -> None:
     log.write_text(lines(record()))
-    done = scrapy("duplicates", log, option, value.strip("'"))
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"duplicates: {option} is {value}; allowed: {allowed}")
+    done = scrapy("duplicates", *arguments.replace("LOG ", f"{log} ").split())
+    assert (done.returncode, done.stdout) == (2, "")
+    *usage, line = done.stderr.splitlines()
+    assert said in line
+    assert usage[:1] in ([], ["Usage"])
 
 
 def test_who_has_read_enough_may_go(log: Path) -> None:

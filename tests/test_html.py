@@ -132,13 +132,7 @@ def test_pages_that_differ_only_in_this_have_the_same_tokens(page: str, other: s
         *(
             like(f"an image's {name}", PLAIN.replace("<img ", f'<img {name}="c.png 2x" '))
             for name in (
-                "alt",
-                "title",
-                "aria-label",
-                "srcset",
-                "data-src",
-                "data-original",
-                "data-lazy-srcset",
+                "alt", "title", "aria-label", "srcset", "data-src", "data-original", "data-lazy-srcset",
             )
         ),
         *(
@@ -193,26 +187,10 @@ def test_a_golden_page_has_these_tokens() -> None:
     <!-- banner --><h1>Read_me v2.0</h1><p>Don't <em>stop</em>; 漢字 เรา हिन्दी Ｆｕｌｌ</p>
     <map><area href="Map.html"></map><a href="https://Other.org/A%20B?utm_id=1&amp;x=Y#z">out</a>
     <a href="../up.html">up</a><a href="?p=2">next</a><img src="//cdn.example.com/i.png"></body></html>"""
-    assert tokens(page) == [
-        *(
-            "storm",
-            "&",
-            "kafka",
-            "read_me",
-            "v2",
-            "0",
-            "don",
-            "t",
-            "stop",
-            "漢字",
-            "เร",
-            "รา",
-            "हिन्दी",
-            "full",
-        ),
-        *("/map.html", "//other.org/a%20b?x=y", "out", "/up.html", "up", "/page.html?p=2", "next"),
-        "//cdn.example.com/i.png",
-    ]
+    assert " ".join(tokens(page)) == (
+        "storm & kafka read_me v2 0 don t stop 漢字 เร รา हिन्दी full "
+        "/map.html //other.org/a%20b?x=y out /up.html up /page.html?p=2 next //cdn.example.com/i.png"
+    )
 
 
 def test_a_page_of_many_comments_has_the_tokens_of_one_without() -> None:
@@ -396,21 +374,9 @@ def test_a_label_that_is_no_character_set_is_ignored(label: str, body: bytes) ->
 @pytest.mark.parametrize(
     "label",
     [
-        pytest.param(label, id=label[:30])
-        for label in [
-            "punycode",
-            "idna",
-            "undefined",
-            "UTF-7",
-            "mbcs",
-            "unicode-escape",
-            "raw-unicode-escape",
-            "utf-16",
-            "utf-16-be",
-            "x" * 5000,
-        ]
-    ]
-    + BYTE_CODECS,
+        *("punycode", "idna", "undefined", "UTF-7", "mbcs", "unicode-escape", "raw-unicode-escape"),
+        *("utf-16", "utf-16-be", pytest.param("x" * 5000, id="long"), *BYTE_CODECS),
+    ],
 )
 def test_a_declaration_that_is_no_character_set_is_ignored(label: str) -> None:
     page = f'<meta charset="{label}"> Käse und жук \\x41'

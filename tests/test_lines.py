@@ -21,19 +21,17 @@ from tests.support.logs import record
 from tests.support.waiting import wait_until
 
 
-def told(caplog: pytest.LogCaptureFixture, count: int, *, show_all: bool = False) -> list[str]:
+def told(caplog: pytest.LogCaptureFixture, count: int) -> list[str]:
     """The lines about so many near-duplicates."""
     caplog.set_level(logging.INFO)
     crawler: Any = SimpleNamespace(spider=None)
-    lines = Lines(crawler, show_all)
+    lines = Lines(crawler, show_all=False)
     for number in range(count):
         lines.add(record(f"http://a.example/{number}"))  # type: ignore[arg-type]
     return [message.getMessage() for message in caplog.records if message.name == LOGGER]
 
 
-def test_the_first_drops_have_a_line_each(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_the_first_drops_have_a_line_each(caplog: pytest.LogCaptureFixture) -> None:
     *first, hint, hundred, thousand = told(caplog, 1_500)
     assert len(first) == FIRST
     assert first[3] == (
@@ -42,10 +40,6 @@ def test_the_first_drops_have_a_line_each(
     )
     assert "set DEDUP_SHOW_ALL" in hint
     assert [hundred, thousand] == ["100 near-duplicates so far", "1,000 near-duplicates so far"]
-
-
-def test_all_of_them_have_a_line_if_that_is_asked_for(caplog: pytest.LogCaptureFixture) -> None:
-    assert len(told(caplog, 150, show_all=True)) == 150
 
 
 def test_a_crawl_shows_as_many_as_it_is_told_to(crawl: Run) -> None:

@@ -37,16 +37,6 @@ def test_every_reason_of_the_limits_is_listed() -> None:
     assert set(map(unreadable, REFUSED.values())) == set(REFUSED) == UNREADABLE
 
 
-@pytest.mark.parametrize("text", ["", " ", "<script>words</script>", "<!-- words -->"])
-def test_a_page_without_tokens_is_empty(text: str) -> None:
-    assert read(text) == Page([], 0, "empty", markup=text)
-
-
-def test_a_deep_page_is_truncated() -> None:
-    text = "<p>top" + "<div>" * 5_000 + "deep"
-    assert read(text) == Page(["top"], 0, "truncated", markup=text)
-
-
 def test_links_are_resolved_or_left_out() -> None:
     text = "<a href='b.html'>b</a>"
     assert read(text, "http://example.org/a/").tokens == ["/b.html", "b"]
@@ -149,26 +139,8 @@ def test_half_an_emoji_in_a_url_raises_nothing() -> None:
 
 def test_of_a_text_nothing_is_taken_for_markup() -> None:
     text = "if a<b and c>d: <!-- see --> [the docs](http://example.org/docs/) &amp; <script>x</script>"
-    words = [
-        "if",
-        "a",
-        "b",
-        "and",
-        "c",
-        "d",
-        "see",
-        "the",
-        "docs",
-        "http",
-        "example",
-        "org",
-        "docs",
-        "amp",
-        "script",
-        "x",
-        "script",
-    ]
-    assert read_text(text).tokens == words
+    words = "if a b and c d see the docs http example org docs amp script x script"
+    assert " ".join(read_text(text).tokens) == words
     assert read_text("<" * (MAX_TAGS + 1) + "word").tokens == ["word"]
 
 

@@ -759,24 +759,6 @@ def test_a_target_that_can_t_be_is_refused_in_one_line(target: str, said: str) -
     assert str(refused.value) == f"'{target}' {said}"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (
-            ("--html", "x.html", "--clusters"),
-            "--html can't be combined with --clusters, nor with --follow and --fetch",
-        ),
-        (("--fetch",), "--fetch needs --html FILE"),
-        (("--html", "x.html", "--anywhere"), "--anywhere needs --fetch"),
-    ],
-)
-def test_wrong_options_end_with_status_2(log: Path, arguments: tuple[str, ...], said: str) -> None:
-    done = scrapy("duplicates", log, *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def _follow(log: Path, report: Path) -> None:
     """A report five times in a second or two."""
     run.PAUSE = 0.3

@@ -30,20 +30,12 @@ def test_a_url_token_is_what_urljoin_and_a_plain_rule_give(link: str, base: str)
 @pytest.mark.parametrize(
     ("value", "token"),
     [
-        ("b.html", "/b.html"),
-        ("../up.html", "/up.html"),
-        ("?p=2", "/page.html?p=2"),
-        ("//cdn.example.com/i.png", "//cdn.example.com/i.png"),
         ("https://Example.ORG/docs/B", "/B"),
         ("http://example.org:80/docs/b", "//example.org:80/docs/b"),
         ("http://[", "//[/"),
         ("/a b", "/a%20b"),
         ("/é", "/%C3%A9"),
         ("x" * (MAX_URL + 1), None),
-        ("", None),
-        ("#top", None),
-        ("mailto:a@example.org", None),
-        ("javascript:go(1)", None),
         ("data:,x", None),
     ],
 )

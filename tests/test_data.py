@@ -15,15 +15,11 @@ from dedup import Detector, open_index
 from dedup.page.data import MAX_DATA, MAX_DEPTH, MAX_SCRIPT, is_digest, read_data, read_json
 from dedup.page.read import read
 from tests.support import slow
+from tests.support.crawls import words
 from tests.support.pages.oracle import steady
 
 DETECTOR = Detector()
 URL = "http://example.org/shop/lamp"
-
-
-def words(seed: object, count: int) -> str:
-    rng = random.Random(str(seed))
-    return " ".join("".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(count))
 
 
 def script(data: object, kind: str = "application/json") -> str:

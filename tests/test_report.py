@@ -10,11 +10,9 @@ from ast import literal_eval
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from random import Random
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -37,30 +35,28 @@ from dedup.scrapy.commands.duplicates import run
 from dedup.texts.texts import Text, stored
 from tests.support import ROOT, slow
 from tests.support.browser import ARGUMENTS, program
+from tests.support.crawls import words
 from tests.support.logs import HOSTILE, lines, record
 from tests.support.processes import Forked, scrapy
+from tests.support.serving import Answer, served
 from tests.support.waiting import LIMIT, wait_until
 
 # --- A crawl ----------------------------------------------------------------------------------------
 
 
-@cache
-def words(seed: object, count: int = 300) -> str:
-    """A text that is unlike that of any other seed."""
-    chance = Random(str(seed))
-    return " ".join(f"word{chance.randrange(100_000)}" for _ in range(count))
-
-
-def copies(folder: Path) -> None:
+def copies() -> dict[str, str]:
     """A site of twelve texts, each with near-duplicates that differ in some words."""
-    links = []
+    pages, links = dict[str, str](), []
     for text in range(12):
         for copy in range(1 + text % 4):
             name = f"page-{text}-{copy}.html"
-            body = f"{words(text)} {words((text, copy), 3 * copy)} end"
-            (folder / name).write_text(f"<title>Page {text}</title><p>{body}</p>")
+            body = f"{words(text, 300)} {words((text, copy), 3 * copy)} end"
+            pages[f"/{name}"] = f"<title>Page {text}</title><p>{body}</p>"
             links.append(f'<a href="{name}">{words(name, 3)}</a>')
-    (folder / "index.html").write_text(f"<title>Front</title><p>{words('front')}</p>{' '.join(links)}")
+    return pages | {"/": f"<title>Front</title><p>{words('front', 300)}</p>{' '.join(links)}"}
+
+
+PAGES = copies()
 
 
 @dataclass
@@ -78,19 +74,14 @@ class Crawl:
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     """A crawl with DEDUP_KEEP_TEXT."""
-    site, out = (tmp_path_factory.mktemp(name, numbered=False) for name in ("reported", "out"))
-    copies(site)
 
-    class Handler(SimpleHTTPRequestHandler):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments, directory=str(site))
+    def answer(asked: BaseHTTPRequestHandler) -> Answer:
+        page = PAGES.get(asked.path)
+        return 200 if page else 404, [("Content-Type", "text/html")], (page or "").encode()
 
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        done = Crawl(out / "drops.jsonl", f"http://127.0.0.1:{server.server_port}/")
+    with served(answer) as port:
+        log = tmp_path_factory.mktemp("out", numbered=False) / "drops.jsonl"
+        done = Crawl(log, f"http://127.0.0.1:{port}/")
         settings = {
             "DEDUP_INDEX": "memory:",
             "DEDUP_LOG": done.log,
@@ -104,7 +95,6 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
         assert ran.returncode == 0, ran.stderr
         assert len(done.records) == 18
         yield done
-        server.shutdown()
 
 
 # --- The report in a browser --------------------------------------------------------------------------
@@ -329,7 +319,7 @@ def test_two_pages_side_by_side_with_what_differs_marked(crawl: Crawl, real: Pat
         text = " ".join(
             dialog.locator(f".words tbody tr.equal p, .words td[data-page={side}]").all_text_contents()
         ).split()
-        body = Path(crawl.log.parent.parent, "reported", url.rsplit("/", 1)[1]).read_text()
+        body = PAGES[url.removeprefix(crawl.url.rstrip("/"))]
         assert text == re.sub("<[^>]*>", " ", body).lower().split()
     marked = dialog.locator("ins").all_inner_texts()
     assert marked

@@ -10,14 +10,13 @@ import logging
 import math
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct, json, structs
 
-from dedup.droplog.record import now
+from dedup.droplog.record import now, read_lines
 from dedup.files import make_private
 
 logger = logging.getLogger(__name__)
@@ -37,7 +36,6 @@ _WIDTHS = (
     *(3_600 * hours for hours in (1, 2, 3, 6, 12, 24)),
 )
 
-_T = TypeVar("_T")
 _Count = Annotated[int, Meta(ge=0)]
 _Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -129,13 +127,13 @@ def pause(age: float) -> float:
 
 def read_thresholds(paths: Iterable[Path]) -> list[Thresholds]:
     """Returns the different thresholds of all runs, the last used first."""
-    return list(dict.fromkeys([*_read(paths, Thresholds)][::-1]))
+    return list(dict.fromkeys([*read_lines(paths, Thresholds, MAX_LINE)][::-1]))
 
 
 def read_steps(paths: Iterable[Path]) -> Iterator[Step]:
     """Yields the steps of all runs."""
     before: dict[str, tuple[int, int]] = {}
-    for line in _read(paths, _Counts):
+    for line in read_lines(paths, _Counts, MAX_LINE):
         pages, duplicates = before.get(line.run, (0, 0))
         since = max(0, line.pages - pages), max(0, line.duplicates - duplicates)
         yield Step(line.time.timestamp(), *since)
@@ -144,7 +142,7 @@ def read_steps(paths: Iterable[Path]) -> Iterator[Step]:
 
 def read_missed(paths: Iterable[Path]) -> Loss | None:
     """Returns what the run that ended last has not reached; None if no run tells."""
-    told = [*_read(paths, Loss)]
+    told = [*read_lines(paths, Loss, MAX_LINE)]
     return told[-1] if told else None
 
 
@@ -156,13 +154,3 @@ def width(seconds: float) -> float:
     """
     least = seconds / STEPS
     return next((width for width in _WIDTHS if width >= least), math.ceil(least / 86_400) * 86_400)
-
-
-def _read(paths: Iterable[Path], kind: type[_T]) -> Iterator[_T]:
-    """Yields the lines of a kind."""
-    decode = json.Decoder(kind).decode
-    for path in paths:
-        with suppress(OSError), path.open("rb") as file:
-            while line := file.readline(MAX_LINE):
-                with suppress(ValueError, RecursionError):
-                    yield decode(line)

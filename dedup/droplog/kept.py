@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec import Struct, json, structs
+from msgspec import Struct, structs
 
 from dedup.droplog.log import DropLog
+from dedup.droplog.record import read_lines
 
 SUFFIX = ".kept"
 #: A longer line was not written by a crawl.
@@ -46,11 +47,5 @@ class KeptLog:
 
 
 def read_kept(paths: Iterable[Path], url: str) -> Iterator[Kept]:
-    """Yields what files say of the page at a URL."""
-    decode = json.Decoder(Kept).decode
-    for path in paths:
-        with suppress(OSError), path.open("rb") as file:
-            while line := file.readline(MAX_LINE):
-                with suppress(ValueError, RecursionError):
-                    if (kept := decode(line)).url == url:
-                        yield kept
+    """Returns what files say of the page at a URL."""
+    return (kept for kept in read_lines(paths, Kept, MAX_LINE) if kept.url == url)

@@ -6,9 +6,11 @@ drops, CSV and the report have them from here.
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, NotRequired, TypedDict, Unpack, cast
+from pathlib import Path
+from typing import Annotated, Any, NotRequired, TypedDict, TypeVar, Unpack, cast
 
 from msgspec import Meta, Struct, convert
 from msgspec.json import Decoder
@@ -17,6 +19,8 @@ from dedup.errors import SettingsError
 from dedup.page.urls import host
 from dedup.settings import Action
 from dedup.values import Number, check
+
+_T = TypeVar("_T")
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 #: A time as records have it, if its numbers are those of a time.
@@ -94,6 +98,16 @@ def _checked(found: Any) -> Record:
 def _in_order(found: Record) -> Record:
     found["time"] = _time(found["time"])
     return cast(Record, {name: found[name] for name in FIELDS if name in found})  # type: ignore[literal-required]
+
+
+def read_lines(paths: Iterable[Path], kind: type[_T], longest: int) -> Iterator[_T]:
+    """Yields the lines of a kind, of fewer than so many bytes, in the files that lie beside logs; all else is left out."""
+    decode = Decoder(kind).decode
+    for path in paths:
+        with suppress(OSError), path.open("rb") as file:
+            while line := file.readline(longest):
+                with suppress(ValueError, RecursionError):
+                    yield decode(line)
 
 
 def now() -> str:

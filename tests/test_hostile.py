@@ -27,6 +27,7 @@ from crawler.spiders.site import SiteSpider
 from dedup import Detector
 from dedup.page.limits import MAX_ATTRIBUTES, MAX_CHARACTERS, MAX_TAGS
 from tests.support import slow
+from tests.support.crawls import words
 from tests.support.packing import PACK
 from tests.support.pages.lookalikes import NEGATIVES
 from tests.support.pages.mutations import MUTATIONS
@@ -245,10 +246,7 @@ def serve(answers: dict[str, Answer]) -> Iterator[str]:
 
 def text(path: str) -> bytes:
     """A page unlike that of any other path."""
-    chance = random.Random(path)
-    return (
-        f"<title>{path}</title><p>{' '.join(f'word{chance.randrange(10**5)}' for _ in range(200))} é".encode()
-    )
+    return f"<title>{path}</title><p>{words(path)} é".encode()
 
 
 def test_a_crawl_keeps_every_bomb_and_hangs_on_none(tmp_path: Path) -> None:

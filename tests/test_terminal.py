@@ -4,7 +4,7 @@ import pytest
 
 from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.scrapy.commands import terminal
-from dedup.scrapy.commands.terminal import each, finish, print_table, working
+from dedup.scrapy.commands.terminal import finish, print_table, working
 
 
 def failing(error: BaseException) -> int:
@@ -60,7 +60,3 @@ def test_progress_in_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
             advance(200, 200)
         told = capsys.readouterr().err.splitlines()
         assert [line.rpartition(" ")[0] + " " for line in told] == lines
-
-
-def test_each_yields_every_item() -> None:
-    assert list(each([3, 1, 2], "Trying")) == [3, 1, 2]

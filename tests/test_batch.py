@@ -51,15 +51,6 @@ few = st.lists(
 ).map(lambda values: np.array(values, np.uint64))
 
 
-@K
-def test_all_pairs_are_found_and_each_is_told_once(k: int) -> None:
-    asked, stored = crowd(1, 200), crowd(2, 400)
-    assert told(query(asked, stored, k)) == brute_force(asked, stored, k)
-    assert told(near_pairs(stored, k)) == [
-        pair for pair in brute_force(stored, stored, k) if pair[0] < pair[1]
-    ]
-
-
 @steady
 @given(few, few, st.integers(0, 7))
 def test_any_fingerprints_are_compared_as_by_brute_force(asked: Hashes, stored: Hashes, k: int) -> None:

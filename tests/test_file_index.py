@@ -263,19 +263,6 @@ async def test_confirmations_are_written_even_while_the_caller_does_not_wait_for
     await index.close()
 
 
-@driven
-async def test_pages_of_many_crawls_add_up(path: Path) -> None:
-    claims = pages(600)
-    for start in range(0, 600, 200):
-        await fill(path, claims[start : start + 200])
-    index = index_in(path)
-    assert await index.count() == 600
-    for claim in claims[::20]:
-        assert (await index.claim(*claim)).status == "same"
-        assert (await index.claim(*twin_of(claim))).of == claim[1]
-    await index.close()
-
-
 @pytest.mark.parametrize("method", ["simhash", "minhash", "supershingle"])
 @driven
 async def test_a_file_that_is_opened_has_each_page_under_the_keys_that_it_was_filed_by(

@@ -216,18 +216,3 @@ async def test_whatever_is_done_to_a_file_is_found_or_an_error_of_ours_and_left(
                 await surveyed(index)
         assert time.process_time() - start < 5
         assert path.read_bytes() == octets
-
-
-def test_a_file_of_random_bytes_is_refused(tmp_path: Path) -> None:
-    for name, octets, error in (
-        ("random", random.Random(1).randbytes(10_000), IndexMismatchError),
-        ("empty", b"", IndexCorruptError),
-    ):
-        (tmp_path / name).write_bytes(octets)
-
-        async def look(address: str) -> None:
-            async with unopened(address) as index:
-                await index.survey()
-
-        with pytest.raises(error):
-            asyncio.run(look(f"file:{tmp_path / name}"))

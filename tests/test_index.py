@@ -124,17 +124,6 @@ async def test_the_least_and_the_most_min_resemblance(
 
 
 @driven
-async def test_the_least_distance_is_named_then_the_most_resemblance(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("less", "http://less/", fingerprint_of(0b000000111, changed=20))
-        await index.claim("more", "http://more/", fingerprint_of(0b000111000, changed=10))
-        await index.claim("least", "http://least/", fingerprint_of(0b111000000, changed=30))
-        assert (await index.claim("d", "http://d/", fingerprint_of(0))).of == "http://more/"
-        await index.claim("near", "http://near/", fingerprint_of(1 << 40, changed=90))
-        assert (await index.claim("d", "http://d/", fingerprint_of(0))).of == "http://near/"
-
-
-@driven
 async def test_of_pages_equally_near_the_earliest_is_named(opened: Opened) -> None:
     async with opened() as index:
         for other in range(8):  # so that the numbers of the two have one digit and two
@@ -148,15 +137,6 @@ async def test_of_pages_equally_near_the_earliest_is_named(opened: Opened) -> No
             )
         await index.claim("later", "http://later/", fingerprint_of(0b110000))
         assert (await index.claim("c", "http://c/", fingerprint_of(0))).of == "http://earlier/"
-
-
-@driven
-async def test_duplicates_are_not_filed_so_that_pages_cannot_drift_away(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        assert (await index.claim("b", "http://b/", fingerprint_of(0b000111))).status == "duplicate"
-        assert (await index.claim("c", "http://c/", fingerprint_of(0b111111))).status == "new"
-        assert await index.count() == 2
 
 
 @driven
@@ -303,16 +283,6 @@ async def test_all_stores_agree_verdict_for_verdict(
 
 
 @driven
-async def test_a_page_is_the_same_after_its_claim_and_after_its_confirmation(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        assert await index.claim("a", "http://a/", fingerprint_of(0)) == Verdict("same")
-        await index.confirm("a")
-        assert await index.claim("a", "http://a/", fingerprint_of(0)) == Verdict("same")
-        assert await index.count() == 1
-
-
-@driven
 async def test_a_page_whose_content_changed_is_the_same_even_if_it_is_now_like_another(
     opened: Opened,
 ) -> None:
@@ -325,39 +295,7 @@ async def test_a_page_whose_content_changed_is_the_same_even_if_it_is_now_like_a
             await index.confirm("a")
 
 
-@driven
-async def test_pages_are_still_compared_with_what_a_page_was_when_it_was_kept(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        await index.claim("a", "http://a/", fingerprint_of(ALL_BITS))
-        assert (await index.claim("b", "http://b/", fingerprint_of(1))).of == "http://a/"
-        assert (await index.claim("c", "http://c/", fingerprint_of(ALL_BITS))).status == "new"
-
-
 # --- Pending, done, released -------------------------------------------------------------------------
-
-
-@driven
-async def test_a_released_page_alone_is_as_if_it_had_never_been_claimed(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        await index.release("a")
-        assert await index.count() == 1
-        assert (await index.claim("c", "http://c/", fingerprint_of(ALL_BITS))).of == "http://b/"
-        assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
-        assert (await index.claim("a", "http://a/", fingerprint_of(0))).of == "http://twin/"
-
-
-@driven
-async def test_a_released_page_can_be_claimed_again(opened: Opened) -> None:
-    async with opened() as index:
-        for _ in range(3):
-            assert (await index.claim("a", "http://a/", fingerprint_of(0))).status == "new"
-            await index.release("a")
-        await index.claim("a", "http://a/new", fingerprint_of(0))
-        assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/new"
-        assert await index.count() == 1
 
 
 @driven
@@ -375,17 +313,6 @@ async def test_a_confirmed_page_stays_done_when_it_is_released_or_fetched_again_
 
 
 @driven
-async def test_a_pending_page_fetched_again_with_other_content_can_be_released(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        await index.claim("a", "http://a/", fingerprint_of(ALL_BITS))
-        await index.release("a")
-        assert await index.count() == 0
-        assert (await index.claim("b", "http://b/", fingerprint_of(0))).status == "new"
-        assert (await index.claim("c", "http://c/", fingerprint_of(ALL_BITS))).status == "new"
-
-
-@driven
 async def test_confirming_and_releasing_unknown_pages_is_harmless(opened: Opened) -> None:
     async with opened() as index:
         await index.claim("a", "http://a/", fingerprint_of(0))
@@ -396,53 +323,6 @@ async def test_confirming_and_releasing_unknown_pages_is_harmless(opened: Opened
             await index.confirm("a")
         assert await index.count() == 1
         assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
-
-
-@driven
-async def test_a_duplicate_can_be_neither_confirmed_nor_released(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        await index.claim("b", "http://b/", fingerprint_of(0b111))
-        await index.confirm("b")
-        await index.release("b")
-        assert await index.count() == 1
-        assert (await index.claim("b", "http://b/", fingerprint_of(0b111))).of == "http://a/"
-
-
-@driven
-async def test_a_claim_left_pending_is_released_when_the_index_is_closed(opened: Opened) -> None:
-    async with opened() as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-    async with opened() as index:
-        assert await index.count() == 0
-        assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
-
-
-@PERSISTENT
-@pytest.mark.parametrize("finished", [True, False])
-@driven
-async def test_pages_of_an_earlier_run_shadow_nothing_until_they_are_claimed_again(
-    opened: Opened, finished: bool
-) -> None:
-    async def status(index: Index, name: str) -> str:
-        return (await index.claim(name, f"http://{name}/", fingerprint_of(0))).status
-
-    async with opened() as index:
-        assert await status(index, "a") == "new"
-        await index.confirm("a")
-        await index.close(finished=finished)
-    async with opened() as index:
-        assert await index.states(["a"]) == ["earlier"]
-        assert await status(index, "a") == "same"
-        assert await status(index, "twin") == "duplicate"
-        await index.release("a")  # the spider fails on it this time
-        assert await status(index, "twin") == "new"
-        await index.release("twin")
-        assert await status(index, "a") == "same"
-        await index.confirm("a")
-    async with opened() as index:
-        assert await index.states(["a"]) == ["earlier"]
-        assert await index.count() == 1
 
 
 @PERSISTENT
@@ -578,14 +458,6 @@ async def test_pages_are_compared_within_their_scope_only(opened: Opened, scope:
             verdict = await index.claim(f"other {number}", other, fingerprint)
             right = Verdict("duplicate", url, 0, 1.0, of_simhash=fingerprint.simhash, rule="exact")
             assert verdict == (right if scope in shared.split() else Verdict("new")), (url, other)
-
-
-@driven
-async def test_the_nearest_page_of_another_host_does_not_hide_one_of_the_same(opened: Opened) -> None:
-    async with opened(scope="host") as index:
-        await index.claim("a", "http://a/", fingerprint_of(0))
-        await index.claim("b", "http://b/", fingerprint_of(1))
-        assert (await index.claim("c", "http://b/c", fingerprint_of(0))).of == "http://b/"
 
 
 @pytest.mark.parametrize("scope", ["host", "site"])

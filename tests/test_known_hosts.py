@@ -19,16 +19,14 @@ from dedup.index import hosts as known_hosts
 from dedup.index.entry import rare_keys
 from dedup.index.hosts import Hosts
 from dedup.index.local import sqlite
-from dedup.index.local.index import LocalIndex
 from dedup.scrapy.commands.index.check import print_findings
 from dedup.scrapy.commands.index.exchange import export_pages, import_pages
 from dedup.scrapy.commands.index.info import print_info
 from dedup.settings import IndexSettings
 from tests.support.coroutines import driven
-from tests.support.crawls import words
 from tests.support.fingerprints import Claim
 from tests.support.processes import Forked
-from tests.support.stores import PERSISTENT, RUN, opened_at
+from tests.support.stores import PERSISTENT, RUN, in_file, opened_at
 from tests.support.surveys import surveyed, unopened
 from tests.support.waiting import LIMIT, until
 
@@ -103,18 +101,6 @@ async def test_a_crawl_in_parts_gives_the_verdicts_of_one(address: str, namespac
     assert parts == whole
     assert [verdict.evidence for verdict in parts] == [verdict.evidence for verdict in whole]
     assert [verdict.status for verdict in whole].count("new") == 15
-
-
-@PERSISTENT
-@driven
-async def test_a_table_counts_the_pages_of_all_crawls(address: str, namespace: str) -> None:
-    for start in range(0, 12, 4):
-        async with opened_at(address, DETECTOR, namespace=namespace) as index:
-            await crawl(index, [product(number) for number in range(start, start + 4)])
-    async with unopened(address, DETECTOR, namespace=namespace) as index:
-        (table,) = (await known(index)).values()
-    assert table
-    assert table.pages == 12
 
 
 @PERSISTENT
@@ -262,16 +248,6 @@ def test_after_a_kill_no_table_is_older_than_the_pages(path: Path, seed: int) ->
     for host, table in tables.items():
         assert table
         assert table.pages >= sum(f"//{host}/" in url for url in pages) > 0
-
-
-def in_file(path: Path) -> int:
-    """How many pages are in a file that may not be there yet."""
-    try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-            (count,) = connection.execute("SELECT count(*) FROM pages").fetchone()
-    except sqlite3.Error:
-        return 0
-    return int(count)
 
 
 async def _contents(path: Path) -> tuple[list[str], object, dict[str, Chrome | None]]:
@@ -504,17 +480,3 @@ async def test_a_new_section_costs_some_pages_not_all(address: str, known_pages:
         verdicts = await crawl(index, [article(number) for number in range(1, 46)])
     assert [verdict.status for verdict in verdicts].count("duplicate") <= 25
     assert {verdict.status for verdict in verdicts[-20:]} == {"new"}
-
-
-@driven
-async def test_the_sketch_of_a_page_may_be_asked_for_twice_at_once() -> None:
-    """A page that is near by its simhash and by a rare shingle is."""
-    index = open_index("memory:", Detector())
-    assert isinstance(index, LocalIndex)
-    for number in range(3):
-        await index.claim(f"{number}", "http://a.org/", index.detector.fingerprint(f"<p>{words(number, 50)}"))
-    held, found = await index.sketches([1, 2, 1])
-    assert held == [1, 2, 1]
-    assert (found[0] == found[2]).all()
-    assert (found[0] != found[1]).any()
-    await index.close()

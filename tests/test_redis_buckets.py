@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dedup.errors import IndexMismatchError, IndexUnavailableError
+from dedup.errors import IndexUnavailableError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import EXACT
 from dedup.index.redis import buckets, copies
-from dedup.index.redis.index import FORMAT, RedisIndex
 from dedup.index.verdict import Verdict
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
@@ -32,12 +31,6 @@ VICTIM = 0x0123_4567_89AB_CDEF
 def address(redis_socket: Path) -> str:
     """The address of the server that is shared with all tests."""
     return f"unix://{redis_socket}"
-
-
-async def try_to_open(address: str) -> None:
-    """Opens the index, if it can be."""
-    async with opened(address):
-        pass
 
 
 def limit(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
@@ -221,21 +214,6 @@ async def test_entries_that_are_taken_out_of_a_large_bucket_leave_gaps_for_a_whi
             assert [await index.find(one.page_id) for one in forgotten] == [None] * 20
         assert max(sizes) < 30
         assert server.client.keys("shingleback:{test}:[pit]:*") == []
-
-
-@driven
-async def test_a_worker_of_another_version_is_refused_and_the_others_go_on(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with opened(server.address) as index:
-        await index.claim("a", "http://a/", fingerprint_of(VICTIM))
-        with monkeypatch.context() as newer:
-            newer.setattr(RedisIndex, "format", FORMAT + 1)
-            with pytest.raises(
-                IndexMismatchError, match=f"format is {FORMAT}, and this one's is {FORMAT + 1};"
-            ):
-                await try_to_open(server.address)
-        assert (await index.claim("copy", "http://copy/", fingerprint_of(VICTIM))).of == "http://a/"
 
 
 @driven

@@ -457,22 +457,6 @@ async def test_no_clock_tells_whether_a_run_has_finished_since_another_began(
             assert await early.states(["a"]) == await late.states(["a"]) == [State.EARLIER]
 
 
-@driven
-async def test_a_run_that_closes_leaves_nothing_pending_and_no_lease_but_when_it_finished(
-    redis_socket: Path, address: str, namespace: str
-) -> None:
-    async with opened(address, namespace) as index:
-        for number in range(8):
-            await index.claim(f"{number}", f"http://{number}/", fingerprint_of(0xFF << 8 * number))
-            if number % 2:
-                await index.confirm(f"{number}")
-    with redis.Redis(unix_socket_path=str(redis_socket)) as client:
-        assert client.exists(f"shingleback:{{{namespace}}}:pending") == 0
-        ((run, finished),) = client.zrange(f"shingleback:{{{namespace}}}:runs", 0, -1, withscores=True)
-    assert run.decode() == index.run
-    assert finished < 0
-
-
 # --- Keys ----------------------------------------------------------------------------------------------
 
 DOCUMENTED = re.compile(

@@ -137,37 +137,6 @@ async def test_a_survey_tells_the_states_of_pages(redis_socket: Path, namespace:
         assert findings == []
 
 
-@PERSISTENT
-@driven
-async def test_what_a_survey_reads_gives_the_same_verdicts_in_the_other_store(
-    store: str, address: str, namespace: str, tmp_path: Path, redis_socket: Path
-) -> None:
-    rng = random.Random(5)
-    others = {"file": f"unix://{redis_socket}", "redis": f"file:{tmp_path / 'other.sqlite'}"}
-    pages = [
-        fingerprint_of(centre ^ rng.getrandbits(3) << rng.randrange(60), changed=rng.choice([0, 60, 99, 120]))
-        for centre in (rng.getrandbits(64) for _ in range(6))
-        for _ in range(5)
-    ]
-    async with opened_at(address, namespace=namespace, scope="host") as index:
-        for number, fingerprint in enumerate(pages):
-            await index.claim(f"{number}", f"http://{number % 3}/{number}", fingerprint)
-            await index.confirm(f"{number}")
-    options = {"namespace": f"{namespace}-copy", "scope": "host", "tables": 10}
-    async with (
-        opened_at(address, namespace=namespace, scope="host") as index,
-        opened_at(others[store], **options) as copy,
-    ):
-        entries = [filed for filed, _ in (await surveyed(index))[0] if filed]
-        assert await copy.add(entries) == len(entries) == await index.count()
-        assert (await surveyed(copy))[1] == []
-        for number, fingerprint in enumerate(pages):
-            for page_id, url in ((f"{number}", "http://0/"), (f"twin {number}", f"http://{number % 3}/")):
-                assert await copy.claim(page_id, url, fingerprint) == await index.claim(
-                    page_id, url, fingerprint
-                )
-
-
 @pytest.mark.parametrize("surveys", [2, pytest.param(20, marks=pytest.mark.slow)])
 @PERSISTENT
 @driven

@@ -85,27 +85,6 @@ def scanned(
     return [[n for _, n in group] for _, group in by_distance], False
 
 
-@pytest.mark.usefixtures("both_ways")
-@PLANS
-def test_tables_find_what_a_scan_of_all_keys_finds(plan: Plan) -> None:
-    k = plan.max_distance
-    keys = random_keys(12_000, seed=10 + k)
-    filed = SortedTables(plan, with_digests(keys[:11_000]))
-    for key in keys[11_000:].tolist():
-        filed.add(around(key))
-    rng = random.Random(k)
-    found = 0
-    for number in range(60):
-        query = int(keys[rng.randrange(len(keys))])
-        for bit in rng.sample(range(64), number % (k + 3)):
-            query ^= 1 << bit
-        for distance in {k, k // 2}:
-            right = scanned(keys, query, distance)
-            assert filed.within((*NO_DIGESTS, query), distance, 1000) == right
-            found += sum(map(len, right[0]))
-    assert found > 15
-
-
 @pytest.mark.usefixtures("in_small_slices", "both_ways")
 def test_differences_in_the_same_bits_of_both_halves_count_twice() -> None:
     keys = random_keys(2000, seed=3)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import pytest
 from redis.crc import key_slot
 
-from dedup.errors import IndexMismatchError, IndexUnavailableError, SettingsError
+from dedup.errors import IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, open_index
 from tests.faults.test_outages import CONTENTS, check, large_site, wait_for_the_late
@@ -279,26 +279,6 @@ async def test_one_line_tells_a_cluster_from_a_single_server(
             assert "\n" not in str(error.value)
     finally:
         alone.kill()
-
-
-@pytest.mark.parametrize(
-    ("hosts", "why"),
-    [
-        ("", "names no host"),
-        (":6379", "names no host"),
-        ("a,,b", "names no host"),
-        ("me:secret@a/1", "names a database, and a cluster has only one"),
-        ("a:x", "is malformed"),
-        ("a:99999", "is malformed"),
-        ("me:secret@a?no_option=1", "has an unknown option"),
-        ("a?decode_responses=true", "has an unknown option"),
-    ],
-)
-def test_a_wrong_address_of_a_cluster_is_told_in_a_line(hosts: str, why: str) -> None:
-    with pytest.raises(SettingsError, match=why) as error:
-        open_index(f"redis+cluster://{hosts}", DETECTOR)
-    assert "\n" not in str(error.value)
-    assert "secret" not in str(error.value)
 
 
 RIGHTS = (ROOT / "docs" / "reliability.md").read_text()

@@ -392,13 +392,6 @@ def test_what_is_no_file_is_refused_at_once(path: Path, name: str) -> None:
     assert refused(path, refusal.value)
 
 
-@pytest.mark.parametrize(("number", "age"), [(LAYOUT + 1, "newer"), (LAYOUT - 1, "older")])
-def test_an_index_of_another_format_is_said_to_be_newer_or_older(filled: Path, number: int, age: str) -> None:
-    filled.write_bytes(of_format(filled.read_bytes(), number))
-    with pytest.raises(IndexMismatchError, match=rf"{age} version.* layout is {number}\b.*{LAYOUT}\b"):
-        try_to_open(filled)
-
-
 DAMAGE = {
     "a plan of no number": "UPDATE header SET value = 'x' WHERE name = 'tables'",
     "a plan of no block": "UPDATE header SET value = '0' WHERE name = 'tables'",
@@ -451,21 +444,3 @@ async def test_a_changed_page_is_refused_when_it_is_read(filled: Path, damage: s
         with pytest.raises(IndexCorruptError):
             await index.claim("a twin", "http://twin/", page)
         assert await index.count() == len(FILED)
-
-
-def test_a_page_with_a_wrong_bit_is_never_believed(closed: Files, tmp_path: Path) -> None:
-    row = closed[""].index(FILED[16][1].encode())
-
-    async def read(path: Path) -> None:
-        async with opened_at(f"file:{path}") as index:
-            await index.find(FILED[16][0])
-
-    for at in range(row, row + 200, 14):  # URL, keys, sketch and run of a page
-        damaged = bytearray(closed[""])
-        damaged[at] ^= 1 << at % 8
-        path = tmp_path / str(at)
-        path.write_bytes(damaged)
-        if not (at - row) % 5:  # every other page, too
-            assert examine(path, {"": bytes(damaged)}) == ("opened", len(FILED)), at - row
-        with pytest.raises(IndexCorruptError):
-            asyncio.run(read(path))

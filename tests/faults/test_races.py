@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import random
 import subprocess
 import sys
 import threading
@@ -11,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dedup.index import Verdict, open_index
+from dedup.index import open_index
 from tests.support import slow
-from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.stores import DETECTOR, in_file
 
@@ -68,22 +66,6 @@ def test_of_eight_processes_that_claim_the_same_page_at_once_one_is_told_new(
         first[kept] += 1
     print(f"\n{rounds} rounds; kept by worker: {dict(first)}")
     assert len(first) > WORKERS / 2  # it was a race
-
-
-@driven
-async def test_of_many_claims_of_one_content_at_once_exactly_one_is_new(address: str, namespace: str) -> None:
-    index = open_index(address, DETECTOR, namespace=namespace)
-    rng = random.Random(1)
-    for simhash in (rng.getrandbits(64) for _ in range(6)):
-        claims = (
-            index.claim(f"{simhash} {number}", f"http://{number}/", fingerprint_of(simhash))
-            for number in range(50)
-        )
-        verdicts = await asyncio.gather(*claims)
-        (kept,) = (number for number, verdict in enumerate(verdicts) if verdict.status == "new")
-        (other,) = set(verdicts[:kept] + verdicts[kept + 1 :])
-        assert other == Verdict("duplicate", f"http://{kept}/", 0, 1.0, of_simhash=simhash, rule="exact")
-    await index.close()
 
 
 def test_eight_threads_that_open_one_file_at_once_share_it(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
     """Judges a page and files it if it is new."""
     looked = await store.look(entry)
     if looked.is_filed:
-        return Verdict.new(crowded=looked.is_crowded)
+        return Verdict("new", crowded=looked.is_crowded)
     weighing = Weighing(store.detector, store.hosts, entry, page)
     if equal := dict.fromkeys((*looked.alike, *looked.equal)):
         weighing.see_equal(await store.read(equal))
@@ -109,14 +109,14 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
         is_crowded = looked.is_crowded or weighing.is_crowded or rounds == ROUNDS
         match answer.word:
             case "same":
-                return Verdict.same(known=answer.known, crowded=is_crowded and order.is_all)
+                return Verdict("same", known=answer.known, crowded=is_crowded and order.is_all)
             case "duplicate":
                 assert answer.of is not None
                 return weighing.duplicate(answer.of, done=answer.done)
             case "new":
                 refiled = looked.own is not State.ABSENT
                 near = weighing.near(answer.near)
-                return Verdict.new(near, known=answer.known, refiled=refiled, crowded=is_crowded)
+                return Verdict("new", near=near, known=answer.known, refiled=refiled, crowded=is_crowded)
             case "later":
                 seen, rounds = answer.seen, rounds + 1
                 weighing.see_all(await _brought(store, weighing, answer.later))

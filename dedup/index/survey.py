@@ -6,14 +6,14 @@ can't is counted.  `Survey.findings` says which invariants don't hold, and how t
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Container, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple, Self
 
 from msgspec import Struct
 
 from dedup.fingerprint.chrome import Chrome
 from dedup.index.entry import Entry
-from dedup.index.lifecycle import State, state_of
+from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 
 #: Pages that are read at once.
@@ -28,24 +28,6 @@ class StoredPage(NamedTuple):
     entry: Entry | None  #: None if it can't be read
     #: DONE, PENDING or DEAD.  A survey does not ask whether the run of a confirmed page lives, or has finished.
     state: State
-
-
-def state_outside(done_by: str | None, claimed_by: str | None, alive: Container[str]) -> State:
-    """Returns what a page is to who asks from outside, by the runs that live (see `lifecycle.state_of`)."""
-    state = state_of(done_by, claimed_by, _Outside(alive))
-    return State.PENDING if state.is_pending else State.DEAD if state is State.DEAD else State.DONE
-
-
-class _Outside(NamedTuple):
-    """What is known of runs outside of all of them."""
-
-    alive: Container[str]
-
-    def are_alive(self, run: str) -> bool:
-        return run in self.alive
-
-    def have_finished(self, run: str) -> bool:
-        return False
 
 
 class KnownHost(NamedTuple):
@@ -114,19 +96,3 @@ class Survey(ABC):
     def readable(self, entry: Entry | None, state: State) -> StoredPage:
         """Returns a page as it was found; without its entry if no claim could be compared with it."""
         return StoredPage(None if entry is None or self.parameters.flaw(entry) else entry, state)
-
-
-def unsound(parameters: Parameters, name: str, entry: Entry) -> Finding | None:
-    """Returns what is wrong with a page that can be read."""
-    if wrong := parameters.flaw(entry):
-        return Finding("unreadable pages", f"{name}: {wrong}")
-    return None
-
-
-def damaged_host(name: str) -> Finding:
-    """Returns the finding of a table that can't be read."""
-    return Finding(
-        "damaged tables of hosts",
-        f"{name}: its table is not as it was written",
-        "nothing has to be done: the host counts as unknown, and the next page that is kept of it begins a new table",
-    )

@@ -63,18 +63,6 @@ class Verdict:
         return self.status != "duplicate"
 
     @classmethod
-    def new(
-        cls, near: Near | None = None, *, known: bool = False, refiled: bool = False, crowded: bool = False
-    ) -> "Verdict":
-        """Says that no kept page is near enough: this one is kept, and filed."""
-        return cls("new", near=near, known=known, refiled=refiled, crowded=crowded)
-
-    @classmethod
-    def same(cls, *, known: bool = False, crowded: bool = False) -> "Verdict":
-        """Says that the page itself was claimed before: it is kept."""
-        return cls("same", known=known, crowded=crowded)
-
-    @classmethod
     def unjudged(cls, reason: str | None) -> "Verdict":
         """Says that the page can't be judged: it is kept, but not filed."""
         return cls("unjudged", reason=reason)

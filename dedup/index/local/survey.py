@@ -23,7 +23,7 @@ from dedup.index.local.file import COLUMNS, HOST_COLUMNS, IndexFile, entry_of, t
 from dedup.index.local.segments import unpack
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
-from dedup.index.survey import BATCH, Finding, KnownHost, StoredPage, Survey, damaged_host, unsound
+from dedup.index.survey import BATCH, Finding, KnownHost, StoredPage, Survey
 
 #: Messages of SQLite's own check that are passed on.
 MESSAGES = 20
@@ -31,6 +31,8 @@ MESSAGES = 20
 ROW = 64
 #: No page was ever given a number beyond this.
 HIGHEST = 1 << 62
+#: How to repair the table of a host.
+RELEARNED = "nothing has to be done: the host counts as unknown, and the next page that is kept of it begins a new table"
 
 #: Every run that has filed pages, each found by one step in the index of the runs; and the pages of one.
 _RUNS = """
@@ -178,13 +180,12 @@ class FileSurvey(IndexFile, Survey):
             yield broken
         keys, numbers, unread = array("Q"), array("Q"), set[int]()
         for number, entry in self._rows():
-            name = f"row {number}"
             if entry is None:
                 unread.add(number)
-                yield Finding("unreadable pages", f"{name}: it is not as it was written")
-            elif finding := unsound(self.parameters, name, entry):
+                yield Finding("unreadable pages", f"row {number}: it is not as it was written")
+            elif flaw := self.parameters.flaw(entry):
                 unread.add(number)
-                yield finding
+                yield Finding("unreadable pages", f"row {number}: {flaw}")
             else:
                 numbers.append(number)
                 keys.extend(entry.keys)
@@ -198,7 +199,8 @@ class FileSurvey(IndexFile, Survey):
             yield Finding("tables built from the file", str(error), repair)
         async for host in self.hosts():
             if host.table is None:
-                yield damaged_host(host.name)
+                what = f"{host.name}: its table is not as it was written"
+                yield Finding("damaged tables of hosts", what, RELEARNED)
 
     def _sqlite(self) -> Iterator[Finding]:
         """Yields what SQLite finds, and page ids that it should not have let pass."""

@@ -19,7 +19,7 @@ from dedup.index.redis.hosts import unpack_table
 from dedup.index.redis.keys import BUCKET, KINDS
 from dedup.index.redis.reading import Numbers, Reading, batches
 from dedup.index.redis.record import header_digest, whole
-from dedup.index.survey import Finding, unsound
+from dedup.index.survey import Finding
 from dedup.printing import octets as shown
 
 #: No more findings about single pages are yielded than this; a table that was lost as a whole needs no more.
@@ -61,8 +61,8 @@ class Check:
                     continue  # taken out meanwhile, or of another type
                 if (entry := whole(record)) is None:
                     yield Finding("unreadable pages", f"page {number}: its record is torn or changed")
-                elif flaw := unsound(self._parameters, f"page {number}", entry):
-                    yield flaw
+                elif flaw := self._parameters.flaw(entry):
+                    yield Finding("unreadable pages", f"page {number}: {flaw}")
                 else:
                     numbers.append(number)
                     sums.append(_sum(self._spots(number, entry)))

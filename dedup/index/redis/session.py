@@ -136,7 +136,9 @@ class Session:
             )
         match reply:
             case [echo, int(), b"gone"] if echo == nonce:
-                raise self.gone()
+                raise IndexMismatchError(
+                    f"the index {self.where} has vanished or was replaced while it was in use"
+                )
             case [echo, int(last), b"older"] if echo == nonce:
                 raise IndexMismatchError(
                     f"the index {self.where} was set back to an earlier state while it was in use: it has given "
@@ -168,10 +170,6 @@ class Session:
                 f"the index {self.where} was opened in another event loop, to which its connections belong; open "
                 "one for each call of asyncio.run, and for each thread"
             )
-
-    def gone(self) -> IndexMismatchError:
-        """Returns the error of an index that is another by now."""
-        return IndexMismatchError(f"the index {self.where} has vanished or was replaced while it was in use")
 
     def no_answer(self) -> IndexUnavailableError:
         """Returns the error of an answer to another question."""

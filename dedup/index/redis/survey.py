@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
+from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 from dedup.index.redis.check import Check
 from dedup.index.redis.client import Server
@@ -10,7 +11,7 @@ from dedup.index.redis.hosts import unpack_table
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import whole
-from dedup.index.survey import Finding, KnownHost, StoredPage, Survey, state_outside
+from dedup.index.survey import Finding, KnownHost, StoredPage, Survey
 from dedup.printing import octets as shown
 
 #: Keys whose memory is measured; SCAN tells them in no order of theirs.
@@ -57,9 +58,12 @@ class RedisSurvey(Survey):
                     continue  # it was taken out meanwhile, or is of another type
                 entry = whole(record)
                 claimed_by = None if owner is None else owner.decode("utf-8", "replace")
-                filer = entry.run if entry else claimed_by or ""
-                done_by = None if filer == claimed_by else filer
-                yield self.readable(entry, state_outside(done_by, claimed_by, alive))
+                state = State.DONE
+                if claimed_by in alive:
+                    state = State.PENDING
+                elif claimed_by is not None and (entry is None or entry.run == claimed_by):
+                    state = State.DEAD
+                yield self.readable(entry, state)
 
     def findings(self) -> AsyncIterator[Finding]:
         return Check(self._reading, self.parameters, self.header).findings()

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from dedup.index import Verdict
 from tests.support.coroutines import driven
-from tests.support.fingerprints import ALL_BITS, fingerprint_of
+from tests.support.fingerprints import fingerprint_of
 from tests.support.stores import opened_at
-from tests.support.surveys import claim_of, entry, surveyed
+from tests.support.surveys import claim_of, entry
 
 
 @driven
@@ -37,40 +37,6 @@ async def test_of_pages_added_together_with_one_id_the_first_is_filed(address: s
     async with opened_at(address, namespace=namespace) as index:
         assert await index.add([entry(1), entry(2, page_id="id 1"), entry(3)]) == 2
         assert await index.find("id 1") == entry(1)
-
-
-@driven
-async def test_forgotten_pages_are_claimed_as_new(address: str, namespace: str, store: str) -> None:
-    entries = [entry(number) for number in range(70)]
-    async with opened_at(address, namespace=namespace) as index:
-        await index.add(entries)
-        await index.claim("pending", "http://pending/", fingerprint_of(0))
-        await index.claim("confirmed", "http://confirmed/", fingerprint_of(ALL_BITS))
-        await index.confirm("confirmed")
-        forgotten = [filed.page_id for filed in entries[30:]] + [
-            "pending",
-            "confirmed",
-            "never there",
-            "id 0",
-        ]
-        assert await index.forget(forgotten) == 43
-        assert await index.forget(forgotten) == 0
-        assert await index.forget([]) == 0
-        assert await index.count() == 29
-        for filed in entries:
-            expected = "same" if filed in entries[1:30] else "new"
-            assert (await index.claim(*claim_of(filed))).status == expected
-            await index.confirm(filed.page_id)
-        await index.confirm("pending")  # its claim is gone
-        assert (await index.claim("a", "http://a/", fingerprint_of(0))).status == "new"
-        assert (await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))).status == "new"
-        assert await index.count() == 72
-        if store != "memory":
-            assert (await surveyed(index))[1] == []
-    if store != "memory":
-        async with opened_at(address, namespace=namespace) as index:
-            assert await index.count() == 70
-            assert (await index.claim("c", "http://c/", fingerprint_of(0))).status == "new"
 
 
 @driven

@@ -118,30 +118,6 @@ def late_twins(done: Crawl, again: Crawl) -> set[str]:
     }
 
 
-def test_pages_kept_in_an_outage_are_filed_in_their_order(crawl: Run, site: Site, server: Server) -> None:
-    def on_request(path: str) -> None:
-        if path == "/2":
-            server.kill()
-        if path == "/6":
-            server.start()
-            wait_for_the_late(site)
-
-    site.on_request = on_request
-    names = [f"/{number}" for number in range(1, 8)]
-    pages = {"/": page("home", *names)} | {name: page(name) for name in names}
-    pages["/3"] = page("/1", more="changed")  # which was filed before the outage
-    pages["/4"] = page("/2", more="changed")  # which was kept in it
-    pages["/7"] = page("/5", more="changed")  # which is filed by the time it comes
-    done = crawl(pages, DEDUP_INDEX=f"unix://{server.socket}")
-    unjudged = {path for path, verdict in done.verdicts.items() if verdict == "unjudged: index"}
-    assert unjudged == {"/2", "/3", "/4", "/5"}
-    assert done.dropped == ["/7"]
-    assert (done.figures["late/filed"], done.figures["late/duplicate"]) == (2, 2)
-    told = [m.getMessage() for m in done.messages if "Kept while the index was away" in m.getMessage()]
-    assert [(text.count("/3"), text.count("/4")) for text in told] == [(1, 0), (0, 1)]
-    assert len([m for m in done.messages if "No verdicts" in m.getMessage()]) == 1, "one line, not one a page"
-
-
 # --- An index that will not come back ----------------------------------------------------------------
 
 

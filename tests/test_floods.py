@@ -38,12 +38,6 @@ EARLIER = "0" * 32
 Opened = Callable[..., AbstractAsyncContextManager[Index]]
 
 
-@pytest.fixture(params=["memory", "file", "redis"])
-def store(request: pytest.FixtureRequest) -> str:
-    """A flood over a cluster takes minutes here."""
-    return str(request.param)
-
-
 @pytest.fixture
 def opened(address: str, namespace: str) -> Opened:
     return functools.partial(opened_at, address, DETECTOR, namespace=namespace)

@@ -27,7 +27,6 @@ from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.plans import plan_for, possible_plans
 from dedup.index import STORES, Index, Store, Verdict, open_index
 from dedup.index.entry import scope_mask
-from dedup.index.local.index import LocalIndex
 from dedup.settings import SETTINGS
 from tests.support.cluster import Cluster
 from tests.support.coroutines import driven
@@ -796,20 +795,3 @@ async def test_of_many_claims_of_one_content_at_once_exactly_one_is_new(address:
 
 def test_messages_name_the_addresses_of_every_kind_of_store() -> None:
     assert str(SETTINGS["index"].kind) == ", ".join(repr(store.address) for store in STORES.values())
-
-
-def test_another_kind_of_store_takes_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(STORES, "other", Store("other://HOST", "tests.test_index:Other"))
-    index = open_index("other://there", DETECTOR, namespace="crawl", scope="site")
-    assert isinstance(index, Other)
-    assert (index.where, index.settings.scope) == ("memory:", "site")
-    with pytest.raises(SettingsError):
-        open_index("other:there", DETECTOR)
-
-
-class Other(LocalIndex):
-    """A store of a third party."""
-
-    def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
-        assert (address, namespace) == ("other://there", "crawl")
-        super().__init__("memory:", namespace, detector, **options)

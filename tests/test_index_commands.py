@@ -5,7 +5,6 @@ import asyncio
 import base64
 import json
 import os
-import random
 import re
 import signal
 import sqlite3
@@ -30,47 +29,26 @@ from dedup import Detector
 from dedup.errors import IndexCorruptError, IndexMismatchError, SettingsError
 from dedup.fingerprint.fingerprint import Called
 from dedup.index import Entry, Index, open_index
-from dedup.index.entry import rare_keys, storable
+from dedup.index.entry import storable
 from dedup.index.export import header_line, page_line, read_line
 from dedup.index.hosts import packed
 from dedup.index.redis.record import PLACES
 from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
-from tests.support import ROOT
+from tests.support import ROOT, surveys
+from tests.support.stores import PERSISTENT
+from tests.support.surveys import RUN
 from tests.support.waiting import LIMIT, wait_until
 from tests.support.warm import python
 
-RUN, OTHER_RUN = "0f" * 16, "1e" * 16
+OTHER_RUN = "1e" * 16
 #: What could harm a terminal.
 HOSTILE = "http://a.example/\x1b[2J\x1b]0;pwned\x07\u202e\u2028\x9b"
-PERSISTENT = pytest.mark.parametrize("store", ["file", "redis"])
 
 
 def entry(number: int, **changes: Any) -> Entry:
-    """A page of an index; pages of different numbers are unrelated."""
-    rng = random.Random(number)
-    url = f"http://example.org/{number}"
-    page_id = fingerprint(Request(url)).hex()
-    simhash, digest, sketch = rng.getrandbits(64), rng.getrandbits(64), rng.randbytes(136)
-    filed = Entry(page_id, url, simhash, 0, digest, (), sketch, 1_700_000_000 + number, RUN)
-    return filed._replace(rare=rare_keys(filed.rare, digest))._replace(**changes)
-
-
-async def _add(index: Index, entries: list[Entry]) -> None:
-    try:
-        await index.add(entries)
-    finally:
-        await index.close()
-
-
-async def _entries(index: Index) -> list[Entry | None]:
-    survey = await index.survey()
-    if survey is None:
-        return []
-    try:
-        return [filed async for filed, _ in survey.pages()]
-    finally:
-        await survey.close()
-        await index.close()
+    """A page of an index, as a crawl has filed it before 2024."""
+    page_id = fingerprint(Request(f"http://example.org/{number}")).hex()
+    return surveys.entry(number, **{"page_id": page_id, "filed": 1_700_000_000 + number, **changes})
 
 
 @pytest.fixture
@@ -106,12 +84,26 @@ Make, Command = Callable[[], Index], Callable[..., subprocess.CompletedProcess[s
 
 def filled(index: Make, entries: list[Entry]) -> None:
     """Files pages in the index of the test."""
-    asyncio.run(_add(index(), entries))
+
+    async def add() -> None:
+        async with index() as opened:
+            await opened.add(entries)
+
+    asyncio.run(add())
 
 
 def entries_in(index: Make) -> list[Entry | None]:
     """What the index of the test holds."""
-    return asyncio.run(_entries(index()))
+
+    async def read(unopened: Index) -> list[Entry | None]:
+        survey = await unopened.survey()
+        pages = [] if survey is None else [filed async for filed, _ in survey.pages()]
+        if survey is not None:
+            await survey.close()
+        await unopened.close()
+        return pages
+
+    return asyncio.run(read(index()))
 
 
 # --- Usage ---------------------------------------------------------------------------------------------

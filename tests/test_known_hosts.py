@@ -72,10 +72,8 @@ async def known(index: Index) -> dict[str, Chrome | None]:
     """The tables that are stored."""
     survey = await index.survey()
     assert survey is not None
-    try:
+    async with survey:
         return {name: table async for name, table in survey.hosts()}
-    finally:
-        await survey.close()
 
 
 @pytest.fixture

@@ -30,10 +30,8 @@ async def found_by(index: Index, run: str = "", before: float = math.inf) -> lis
     """Asks a survey for the pages of a run, or of a time; the ids of those that it tells."""
     survey = await index.survey()
     assert survey is not None
-    try:
+    async with survey:
         return [filed.page_id async for filed, _ in survey.pages(run=run, before=before) if filed]
-    finally:
-        await survey.close()
 
 
 @PERSISTENT

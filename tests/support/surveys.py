@@ -44,10 +44,8 @@ async def surveyed(index: Index) -> tuple[list[StoredPage], list[Finding]]:
     """Takes a survey; returns its pages and findings."""
     survey = await index.survey()
     assert survey is not None
-    try:
+    async with survey:
         return [filed async for filed in survey.pages()], [found async for found in survey.findings()]
-    finally:
-        await survey.close()
 
 
 @asynccontextmanager

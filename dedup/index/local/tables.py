@@ -42,12 +42,8 @@ class SortedTables:
     """
 
     def __init__(self, plan: Plan, keys: Hashes | None = None) -> None:
-        keys = np.empty((0, len(EXACT) + plan.columns), np.uint64) if keys is None else keys
-        self.size = len(keys)
-        self._columns = [Growing(np.uint64) for _ in keys.T]
-        for column, filed in zip(self._columns, keys.T, strict=True):
-            column.reserve(self.size)
-            column.rows[: self.size] = filed
+        self.size = 0
+        self._columns = [Growing(np.uint64) for _ in range(len(EXACT) + plan.columns)]
         shared = plan.tables if plan.is_exact else ()
         self._exact = [Sorted(table, np.uint32) for table in (*EXACT, *shared)]
         self._near: Buckets | _Permuted | None = None
@@ -58,9 +54,7 @@ class SortedTables:
         # Of the exact keys in the tail, by which most are known not to be there.
         self._bits = np.zeros(1 << 17, np.uint8)
         self._merging: Iterator[None] | None = None
-        self._note(0)
-        for _ in self._merge() if self.size > self._most() else ():
-            pass
+        self.extend(() if keys is None else keys)
 
     def add(self, keys: tuple[int, ...]) -> int:
         """Files the keys of a page, and returns its number.  O(1), and now and then a slice of a merge."""
@@ -77,13 +71,13 @@ class SortedTables:
             self._merging = None
         return self.size - 1
 
-    def extend(self, keys: Sequence[tuple[int, ...]]) -> int:
+    def extend(self, keys: Sequence[tuple[int, ...]] | Hashes) -> int:
         """Files the keys of many pages, which get numbers in a row, and returns the first of these.
 
         Merges all of them at once, if there are enough of them.  Whoever does this has no claim that waits.
         """
         first, size = self.size, self.size + len(keys)
-        filed = np.array(keys, np.uint64).reshape(-1, len(self._columns))
+        filed = np.asarray(keys, np.uint64).reshape(-1, len(self._columns))
         for column, own in zip(self._columns, filed.T, strict=True):
             column.reserve(size)
             column.rows[first:size] = own

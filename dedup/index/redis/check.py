@@ -6,24 +6,27 @@ is no record for its entries: what looks wrong then, at one moment, is wrong.  P
 """
 
 import re
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import xxhash
 
 from dedup.index.entry import Entry
 from dedup.index.parameters import Parameters
-from dedup.index.redis import counts
 from dedup.index.redis.buckets import ENTRY, GAP
 from dedup.index.redis.hosts import unpack_table
-from dedup.index.redis.keys import BUCKET, KINDS
-from dedup.index.redis.reading import Numbers, Reading, batches
+from dedup.index.redis.keys import BUCKET, KINDS, PAGE
+from dedup.index.redis.reading import RUN, Numbers, Reading, batches
 from dedup.index.redis.record import header_digest, whole
 from dedup.index.survey import Finding
 from dedup.printing import octets as shown
 
 #: No more findings about single pages are yielded than this; a table that was lost as a whole needs no more.
 SUSPECTS = 1000
+#: Claims that are read at once.
+CLAIMS = 1000
+#: A lease that ends later than this, in ms from now, was given by another clock.
+LONGEST_LEASE = 24 * 3600 * 1000
 #: Bytes of an entry, and of the number at its end.
 SIZE, NUMBER = ENTRY.itemsize, 4
 _GAP = GAP.to_bytes(NUMBER, "little")
@@ -76,8 +79,16 @@ class Check:
         for findings in (self._lacking(suspects), self._strays(self._unknown.union(suspects) - torn)):
             async for finding in findings:
                 yield finding
-        async for finding in counts.findings(self._reading, before, listed):
+        for finding in self._counted(before, await self._reading.counters(), listed):
             yield finding
+        async for finding in self._claims():
+            yield finding
+        leases, now = await self._reading.leases()
+        for run, ends in leases.items():
+            if not RUN.fullmatch(run) or not ends - now < LONGEST_LEASE:
+                what = f"{shown(run)} until {ends:.0f} ms"
+                repair = f"ZREM {shown(self._keys.runs)} each of them"
+                yield Finding("leases that no crawl can have", what, repair)
 
     def _spots(self, number: int, entry: Entry) -> list[Spot]:
         octets = number.to_bytes(NUMBER, "little")
@@ -197,6 +208,43 @@ class Check:
         found, octets = await self._server.ask(commands, together=True)
         filed = whole(octets or b"")
         return _has(found, entry) and not (filed and (bucket, entry) in self._spots(number, filed))
+
+    def _counted(self, before: list[int], after: list[int], listed: Numbers) -> Iterator[Finding]:
+        """Yields a finding if the counters, read ``before`` and ``after`` the pages, do not say how many there are."""
+        kind, sequence, back = "the counters", shown(self._keys.sequence), shown(self._keys.released)
+        if not before or not after:
+            yield Finding(kind, f"{sequence} is missing, or it or {back} is not a number")
+            return
+        (given, released), (last, taken) = before, after
+        filed, highest = len(listed), int(listed.max(initial=0))
+        if last < highest:
+            repair = f"SET {sequence} {highest}, before the next crawl overwrites pages"
+            yield Finding(kind, f"{sequence} is {last}, but page {highest} is filed", repair)
+        elif not given - taken <= filed <= last - released:  # while a crawl is running, they bound it
+            what = f"{sequence} {last} less {back} {taken} is {last - taken}, but {filed} pages are filed"
+            yield Finding(kind, what, f"SET {back} {last - filed}, while no crawl is running")
+
+    async def _claims(self) -> AsyncIterator[Finding]:
+        """Yields pending claims that are of no page or of no run."""
+        pending, cursor = self._keys.pending, 0
+        repair = f"HDEL {shown(pending)} each of them"
+        while True:
+            (answer,) = await self._server.ask([("HSCAN", pending, cursor, "COUNT", CLAIMS)])
+            if answer is None:
+                break  # of another type
+            cursor, owners = answer
+            numbers = [number for number in owners if PAGE.fullmatch(b"p:" + number)]
+            for number, run in owners.items():
+                if number not in numbers or not RUN.fullmatch(run):
+                    what = f"{shown(number)}: {shown(run)}"
+                    yield Finding("pending claims without a number or a run", what, repair)
+            there = await self._server.ask([("EXISTS", self._keys.pages + number) for number in numbers])
+            for number, exists in zip(numbers, there, strict=True):
+                commands = [("HEXISTS", pending, number), ("EXISTS", self._keys.pages + number)]
+                if not exists and await self._server.ask(commands, together=True) == [1, 0]:
+                    yield Finding("pending claims without a page", f"page {number.decode()}", repair)
+            if cursor == 0:
+                break
 
 
 def _entries(octets: bytes) -> list[bytes]:

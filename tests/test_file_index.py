@@ -16,7 +16,6 @@ import pytest
 from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError, SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index
-from dedup.index.local import sqlite
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim, fingerprint_of
 from tests.support.processes import Forked
@@ -266,9 +265,8 @@ async def test_confirmations_are_written_even_while_the_caller_does_not_wait_for
 @pytest.mark.parametrize("method", ["simhash", "minhash", "supershingle"])
 @driven
 async def test_a_file_that_is_opened_has_each_page_under_the_keys_that_it_was_filed_by(
-    path: Path, method: Any, monkeypatch: pytest.MonkeyPatch
+    path: Path, method: Any
 ) -> None:
-    monkeypatch.setattr(sqlite, "BATCH", 7)  # more than one, and the last not full
     detector = Detector(method=method, min_tokens=2)
     filed = {}
     for n in range(10):

@@ -120,11 +120,6 @@ async def test_a_bit_changed_in_any_column_is_noticed(tmp_path: Path, column: st
 
 
 HEADER_DAMAGES: dict[str, tuple[str, type[Exception], str]] = {
-    "another parameter": (
-        "UPDATE header SET value = '9' WHERE name = 'max_distance'",
-        IndexMismatchError,
-        "max_distance is '9'",
-    ),
     "a parameter lost": (
         "DELETE FROM header WHERE name = 'scheme'",
         IndexMismatchError,

@@ -1,7 +1,5 @@
 """The sketches that were last read from a store."""
 
-import multiprocessing
-
 import numpy as np
 
 from dedup.index.sketches import PLACES, Sketches
@@ -19,20 +17,6 @@ def test_a_sketch_is_held_until_its_place_is_taken() -> None:
     found, unheld = held.get(numbers)
     assert unheld.tolist() == [0, 1]
     assert found[2:].tolist() == words[2:].tolist()
-
-
-def test_what_a_forked_process_holds_is_its_own() -> None:
-    """A page of one number is another page there, whose sketch would say of ours that they are alike."""
-    held, numbers = Sketches(size=16), np.array([1, 2], np.uint32)
-    held.put(numbers[:1], np.array([[7, 7]], np.uint64))
-    child = multiprocessing.get_context("fork").Process(
-        target=held.put, args=(numbers, np.full((2, 2), 9, np.uint64))
-    )
-    child.start()
-    child.join()
-    assert child.exitcode == 0
-    found, unheld = held.get(numbers)
-    assert (found[0].tolist(), unheld.tolist()) == ([7, 7], [1])
 
 
 @driven

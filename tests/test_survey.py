@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import redis
 
-from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index
 from tests.support.coroutines import driven
@@ -30,13 +29,6 @@ async def test_of_nothing_there_is_no_survey_and_looking_makes_nothing(
     if store == "redis":
         with redis.Redis(unix_socket_path=address.removeprefix("unix://")) as client:
             assert client.keys(f"shingleback:{{{namespace}}}:*") == []
-
-
-@driven
-async def test_an_index_in_memory_is_not_surveyed() -> None:
-    async with unopened("memory:") as index:
-        with pytest.raises(SettingsError, match="memory"):
-            await index.survey()
 
 
 #: Pages of the next test.

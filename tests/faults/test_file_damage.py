@@ -394,13 +394,9 @@ def test_what_is_no_file_is_refused_at_once(path: Path, name: str) -> None:
 
 DAMAGE = {
     "a plan of no number": "UPDATE header SET value = 'x' WHERE name = 'tables'",
-    "a plan of no block": "UPDATE header SET value = '0' WHERE name = 'tables'",
-    "a plan of fewer blocks than bits that may differ": "UPDATE header SET value = '2' WHERE name = 'tables'",
     "no pages": "DROP TABLE pages",
     "no header": "DROP TABLE header",
     "a segment of other keys": "UPDATE segments SET keys = zeroblob(length(keys))",
-    "a segment in another place": "UPDATE segments SET place = 1",
-    "a segment of text": "UPDATE segments SET keys = 'x'",
     "no segment": "DELETE FROM segments",
     "a page that no segment has": "INSERT INTO pages SELECT 1000, page_id || 'x', url, simhash, scope, digest, bands, "
     "sketch, filed, run, markup, called, rare, checksum FROM pages WHERE number = 7",
@@ -408,8 +404,6 @@ DAMAGE = {
 }
 #: Each makes one page unreadable.
 OF_A_PAGE = {
-    "a short simhash": "UPDATE pages SET simhash = x'00' WHERE number = 7",
-    "a simhash of text": "UPDATE pages SET simhash = '01234567' WHERE number = 7",
     "a URL that is no text": "UPDATE pages SET url = CAST(x'ff' AS TEXT) WHERE number = 7",
     **{
         f"another {column}": f"UPDATE pages SET {column} = {column} || 'x' WHERE number = 7"

@@ -39,7 +39,7 @@ from dedup.index.local.segments import unpack, update
 from dedup.index.local.table import Numbers
 from dedup.printing import printable
 
-#: This many rows are read at once.
+#: So many pages, written at once, are few: see `LARGE_CACHE`.
 BATCH = 1000
 #: This many pages are asked for at once; every SQLite allows for as many.
 ASKED = 500

@@ -142,7 +142,7 @@ class Server:
 
     async def _run(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
         if verb in TRIPS:
-            return await self._trips.call(self._scripts[verb], keys, arguments)
+            return await self._trips.ask(b"EVALSHA", self._scripts[verb].sha, len(keys), *keys, *arguments)
         async with deadline(DEADLINE):
             while True:
                 with suppress(exceptions.NoScriptError):  # flushed between its loading and its call

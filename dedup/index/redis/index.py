@@ -4,6 +4,7 @@ The keys are described in `dedup.index.redis.keys`.  Redis needs maxmemory-polic
 drops parts of the tables without a word; it should have appendonly on, else a crash loses the index.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
@@ -25,7 +26,7 @@ from dedup.index.redis.clustered import ClusterServer
 from dedup.index.redis.hosts import MAX_TABLES, SharedHosts
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import Reading, batches
-from dedup.index.redis.record import bits_of, pack, whole
+from dedup.index.redis.record import pack, whole
 from dedup.index.redis.releases import Releases
 from dedup.index.redis.session import Session
 from dedup.index.redis.survey import RedisSurvey, read_header
@@ -74,7 +75,10 @@ class RedisIndex(Index):
             self.hosts.start()
 
     def _spread(self, header: Mapping[str, str], plan: Plan) -> Buckets:
-        return Buckets(self._keys, plan, bits_of(header, MIN_BITS, self.where), header.get("created", ""))
+        bits = header.get("bucket_bits", "")
+        if not re.fullmatch("[1-9][0-9]?", bits) or not MIN_BITS <= int(bits) <= 64:
+            raise IndexCorruptError(f"the index {self.where} is damaged: bucket_bits is {bits!r}")
+        return Buckets(self._keys, plan, int(bits), header.get("created", ""))
 
     async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
         self._session.check()

@@ -64,10 +64,8 @@ class Keys:
     (b'shingleback:{crawl}:sequence', b'shingleback:{crawl}:p:7')
     """
 
-    start = b"shingleback:"
-
     def __init__(self, namespace: str) -> None:
-        self.prefix = self.start + f"{{{namespace}}}:".encode()
+        self.prefix = f"shingleback:{{{namespace}}}:".encode()
         self.header = self.prefix + b"header"
         self.sequence = self.prefix + b"sequence"
         self.released = self.prefix + b"released"

@@ -14,12 +14,10 @@ the rest   the URL, UTF-8
 """
 
 import hashlib
-import re
 import struct
 from collections.abc import Mapping
 from itertools import accumulate
 
-from dedup.errors import IndexCorruptError
 from dedup.fingerprint.fingerprint import RARE, Called
 from dedup.index.entry import Entry
 
@@ -120,15 +118,3 @@ def header_digest(header: Mapping[str, str]) -> str:
     """Returns what a header's field ``digest`` says of all others."""
     fields = sorted((name, value) for name, value in header.items() if name != "digest")
     return hashlib.blake2b(repr(fields).encode(), digest_size=8).hexdigest()
-
-
-def bits_of(header: Mapping[str, str], least: int, where: str) -> int:
-    """Returns how many bits name a bucket of an index.  Raises `IndexCorruptError` for a number that none has.
-
-    >>> bits_of({"bucket_bits": "14"}, 8, "redis://")
-    14
-    """
-    bits = header.get("bucket_bits", "")
-    if not re.fullmatch("[1-9][0-9]?", bits) or not least <= int(bits) <= 64:
-        raise IndexCorruptError(f"the index {where} is damaged: bucket_bits is {bits!r}")
-    return int(bits)

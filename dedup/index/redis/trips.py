@@ -52,10 +52,6 @@ class Trips:
         self._traveller: asyncio.Task[None] | None = None
         self._trip: asyncio.Future[None] | None = None  # done when the one that is under way is over
 
-    async def call(self, script: Any, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
-        """Returns the answer of a script; see `ask`."""
-        return await self.ask(b"EVALSHA", script.sha, len(keys), *keys, *arguments)
-
     async def ask(self, *words: Any) -> Any:
         """Returns the answer to a command; raises what the client raises.
 

@@ -28,11 +28,9 @@ from dedup.contrib.archives.exchange import check, file, seed
 from dedup.contrib.archives.fields import WORDS
 from dedup.contrib.archives.inputs import INPUT, open_inputs, spool
 from dedup.contrib.archives.journal import Journal
-from dedup.contrib.archives.judging import judge_all
+from dedup.contrib.archives.judging import RecallingIndex, address, judge_all
 from dedup.contrib.archives.parts import judge_apart
-from dedup.contrib.archives.progress import ChangedError
-from dedup.contrib.archives.reading import read
-from dedup.contrib.archives.recalling import RecallingIndex, address
+from dedup.contrib.archives.reading import ChangedError, read
 from dedup.contrib.archives.rows import FieldNames
 from dedup.contrib.archives.targets import Targets, check_own
 from dedup.contrib.archives.writing import write

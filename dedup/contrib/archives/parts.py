@@ -23,8 +23,7 @@ import numpy as np
 from dedup.batch.hamming import clusters
 from dedup.batch.pairs import Clusters, Numbers
 from dedup.contrib.archives.journal import Journal
-from dedup.contrib.archives.judging import judge_all
-from dedup.contrib.archives.recalling import RecallingIndex
+from dedup.contrib.archives.judging import RecallingIndex, judge_all
 from dedup.contrib.archives.workers import cores, pool
 from dedup.filter import Counts
 from dedup.fingerprint.detector import Detector

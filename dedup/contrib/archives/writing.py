@@ -14,7 +14,7 @@ from dedup.contrib.archives.entries import Original
 from dedup.contrib.archives.inputs import INPUT, items
 from dedup.contrib.archives.journal import Journal
 from dedup.contrib.archives.outputs import LinesOutput, Output, WarcOutput, revisited
-from dedup.contrib.archives.progress import ChangedError, Progress
+from dedup.contrib.archives.reading import ChangedError, Progress
 from dedup.contrib.archives.tables import CsvOutput, ParquetOutput
 from dedup.contrib.archives.targets import form
 from dedup.files import make_private

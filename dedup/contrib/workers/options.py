@@ -16,9 +16,9 @@ class Options(NamedTuple):
     shard: Shard
     address: str  #: of the index's Redis
     namespace: str
-    key: str  #: signs what is handed over
-    leaves_rest: bool  #: what is scheduled and done is noted for the next worker
-    names_files: bool  #: and where the items are, which the next worker has to have
+    key: str = ""  #: signs what is handed over
+    leaves_rest: bool = False  #: what is scheduled and done is noted for the next worker
+    names_files: bool = False  #: and where the items are, which the next worker has to have
 
 
 def shard_options(settings: BaseSettings, spider: str = "") -> Options | None:

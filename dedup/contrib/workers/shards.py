@@ -21,9 +21,8 @@ from dedup.contrib.workers.handover import MOST, Beat, Handover, Link, Note
 from dedup.contrib.workers.inbox import Inbox
 from dedup.contrib.workers.job import Job
 from dedup.contrib.workers.journal import Journal
-from dedup.contrib.workers.options import shard_options
+from dedup.contrib.workers.options import Options, shard_options
 from dedup.contrib.workers.outbox import Outbox
-from dedup.contrib.workers.partition import Shard
 from dedup.contrib.workers.reminder import Reminder
 from dedup.errors import CrawlGoneError, DedupError, IndexUnavailableError, ShardTakenError
 from dedup.filter import Filter
@@ -59,20 +58,9 @@ OVER = "dedup_shards_done"
 class ShardMiddleware(Crew):
     """Stands between the scheduler and the other workers, and where requests are sent."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        shard: Shard,
-        address: str,
-        namespace: str,
-        key: str = "",
-        leaves_rest: bool = False,
-        names_files: bool = False,
-    ) -> None:
-        """``key`` signs what is handed over; ``leaves_rest``: what is scheduled and done is noted for the next worker.
-
-        ``names_files``: and the files of the items, which that has to have.
-        """
+    def __init__(self, crawler: Crawler, options: Options) -> None:
+        """The spider is there, and not open yet."""
+        shard, address, namespace, key, leaves_rest, names_files = options
         assert crawler.spider is not None
         self.crawler = crawler
         self._shard = shard
@@ -96,9 +84,8 @@ class ShardMiddleware(Crew):
         self._silent = False
         self._is_out = False  # stopped by an error, such as that another worker has the shard
         self.shards: Sequence[tuple[int, int]] = [(0, 0)] * shard.of  #: as `Beat.shards`
-        self.beaten = (
-            time.time()
-        )  #: when Redis was asked last that has answered; a machine that sleeps stops the other clock
+        #: When Redis was asked last that has answered; a machine that sleeps stops the other clock.
+        self.beaten = time.time()
         self._surveyed = 0.0
 
     @classmethod
@@ -111,7 +98,7 @@ class ShardMiddleware(Crew):
             options = shard_options(crawler.settings, crawler.spider.name)
             if options is None:
                 raise NotConfigured
-            middleware = cls(crawler, *options)
+            middleware = cls(crawler, options)
             if middleware.journal.is_kept:
                 check_feeds(crawler.settings)
         except DedupError as refused:

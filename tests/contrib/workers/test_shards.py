@@ -30,7 +30,7 @@ from dedup.contrib.changes.changes import changes
 from dedup.contrib.changes.file import History
 from dedup.contrib.workers.handover import Beat, Delivery, Handover, Link, Note
 from dedup.contrib.workers.job import FILE, Job
-from dedup.contrib.workers.options import shard_options
+from dedup.contrib.workers.options import Options, shard_options
 from dedup.contrib.workers.partition import Shard, owner
 from dedup.contrib.workers.reminder import Reminder
 from dedup.contrib.workers.shards import LEASE, ShardMiddleware
@@ -354,7 +354,7 @@ async def test_a_second_worker_of_a_shard_is_told_what_to_do(
     monkeypatch.setattr(Handover, "beat", held)
     crawler = get_crawler(Spider)
     crawler.spider = Spider("walker")
-    shards = ShardMiddleware(crawler, Shard.read("1/2"), "redis://localhost", "shop")
+    shards = ShardMiddleware(crawler, Options(Shard.read("1/2"), "redis://localhost", "shop"))
     for _ in range(2):
         await shards._beat()
     said_before = [record.getMessage() for record in caplog.records if record.name == Reminder.__module__]
@@ -660,7 +660,7 @@ def test_requests_whose_callback_no_code_names_stay() -> None:
 def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest.LogCaptureFixture) -> None:
     crawler = get_crawler(Spider)
     crawler.spider = spider = Spider("walker")
-    shards = ShardMiddleware(crawler, Shard(0, 2), "redis://127.0.0.1:1/0", "n")
+    shards = ShardMiddleware(crawler, Options(Shard(0, 2), "redis://127.0.0.1:1/0", "n"))
     scheduled: list[str] = []
 
     def crawl(request: Request) -> None:
@@ -685,7 +685,7 @@ async def test_what_is_done_is_noted_at_once(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("dedup.contrib.workers.shards.BEAT", 1000 * LIMIT)
     crawler = get_crawler(Spider)
     crawler.spider = spider = Spider("walker")
-    shards = ShardMiddleware(crawler, Shard(0, 1), "redis://127.0.0.1:1/0", "n", leaves_rest=True)
+    shards = ShardMiddleware(crawler, Options(Shard(0, 1), "redis://127.0.0.1:1/0", "n", leaves_rest=True))
     beats: list[list[Note]] = []
 
     async def beat(links: object, notes: list[Note], **_: bool) -> Beat:
@@ -709,7 +709,7 @@ def test_an_answer_to_a_sleeper_is_no_sign_of_life(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("dedup.contrib.workers.shards.time", clock)
     crawler = get_crawler(Spider)
     crawler.spider = Spider("walker")
-    shards = ShardMiddleware(crawler, Shard(0, 1), "redis://127.0.0.1:1/0", "n")
+    shards = ShardMiddleware(crawler, Options(Shard(0, 1), "redis://127.0.0.1:1/0", "n"))
 
     async def beat(*_: object, **__: bool) -> Beat:
         clock.now += 100
@@ -723,7 +723,7 @@ def test_an_answer_to_a_sleeper_is_no_sign_of_life(monkeypatch: pytest.MonkeyPat
 def test_the_filter_asks_no_host_of_another_worker() -> None:
     crawler = get_crawler(Spider)
     crawler.spider = Spider("walker")
-    shards = ShardMiddleware(crawler, Shard(0, 2), "redis://127.0.0.1:1/0", "n")
+    shards = ShardMiddleware(crawler, Options(Shard(0, 2), "redis://127.0.0.1:1/0", "n"))
     shards._handover.held = {owner("a.org", 2): 0}
     assert owner("a.org", 2) != owner("b.org", 2)
     probe = Request("http://b.org/1", meta={OWN: True})

@@ -6,6 +6,7 @@ import json
 import subprocess
 import zipfile
 from base64 import b32encode
+from collections.abc import Iterable
 from hashlib import sha1
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from dedup.contrib.archives.warc import Warc
 from dedup.settings import FilterSettings
 from tests.support import ROOT
 from tests.support.crawls import words
-from tests.support.processes import scrapy
 from tests.support.waiting import LIMIT
 from tests.support.warm import python
 
@@ -33,8 +33,16 @@ KEPT = list(PAGES)[:6]
 
 
 def rows(pages: dict[str, str] = PAGES) -> bytes:
-    lines = (json.dumps({"url": url, "html": html}) for url, html in pages.items())
-    return "".join(f"{line}\n" for line in lines).encode()
+    return json_lines({"url": url, "html": html} for url, html in pages.items())
+
+
+def json_lines(objects: Iterable[Any]) -> bytes:
+    return "".join(f"{json.dumps(each)}\n" for each in objects).encode()
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The objects in a file of JSON Lines."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def record(url: str, html: str | bytes, kind: str = "response", **fields: str) -> bytes:
@@ -109,21 +117,6 @@ def test_every_format_is_cleaned(name: str, kept: str, tmp_path: Path) -> None:
     assert urls(target) == [hosts.format(n) for n in range(6)]
     assert (result.damage, result.unwritten) == ({}, {})
     assert not (tmp_path / f"{kept}.part").exists()
-
-
-def test_command_output(tmp_path: Path) -> None:
-    source = write(tmp_path / "pages.jsonl", rows())
-    log = tmp_path / "dups.jsonl"
-    done = scrapy("dedup", source, "-o", tmp_path / "kept.jsonl", "--duplicates", log)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("10 pages judged\n  kept      6: 6 new\n")
-    found = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [(one["url"][-1], one["duplicate_of"][-1]) for one in found] == [
-        ("6", "0"),
-        ("7", "1"),
-        ("8", "2"),
-        ("9", "3"),
-    ]
 
 
 def test_short_page_packed_with_words() -> None:
@@ -235,9 +228,9 @@ def test_action_mark(tmp_path: Path) -> None:
 def test_texts_are_no_html(tmp_path: Path) -> None:
     text = "if a<b and c>d: " + words("text")
     lines = [{"text": text}, {"text": text.replace("b", "x", 1)}, {"text": text}]
-    source = write(tmp_path / "x.jsonl", "\n".join(map(json.dumps, lines)).encode())
+    source = write(tmp_path / "x.jsonl", json_lines(lines))
     Cleaning([str(source)], str(tmp_path / "kept.jsonl"), detector=Detector(min_resemblance=0.999)).run()
-    assert [*map(json.loads, (tmp_path / "kept.jsonl").read_text().splitlines())] == lines[:2]
+    assert read(tmp_path / "kept.jsonl") == lines[:2]
 
 
 def test_extracted_texts(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from dedup.contrib.archives.lines import Lines
 from dedup.contrib.archives.streams import Member
 from dedup.contrib.archives.warc import Warc
 from tests.contrib.archives.test_archive import PAGES, record, records, rows, urls, zipped
-from tests.support.processes import scrapy
 
 RECORDS = records()[:6]
 
@@ -249,21 +248,6 @@ def test_record_of_ten_gigabytes(tmp_path: Path) -> None:
     result = Cleaning([str(path)], str(tmp_path / "kept.jsonl")).run()
     assert urls(tmp_path / "kept.jsonl") == ["http://example.org/0", "http://example.org/1"]
     assert (result.others, result.unwritten) == ({"large": (1, str(path))}, {"large": 1})
-
-
-def test_command_reports_damage(tmp_path: Path) -> None:
-    path = tmp_path / "x.warc.gz"
-    path.write_bytes(b"".join([*PARTS[:2], *packed([record("", "<p>")] * 2), *PARTS[2:]])[:-20])
-    kept = tmp_path / "kept.jsonl"
-    done = scrapy("dedup", path, "-o", kept)
-    assert done.returncode == 7
-    assert done.stderr.splitlines() == [
-        f"dedup: 1 record left out: cut off; the first is in {path}",
-        f"dedup: 2 records not judged: without a URL; the first is in {path}",
-        f"dedup: damaged records are in {kept}.damaged, unless they can't be unpacked",
-        "dedup: not written, since the format of the output has no place for it: 2 without a URL",
-    ]
-    assert [json.loads(line)["url"][-1] for line in kept.read_text().splitlines()] == list("01234")
 
 
 UNKNOWN = (

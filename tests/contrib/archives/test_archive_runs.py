@@ -28,7 +28,7 @@ from dedup.errors import DedupError, IndexInUseError, OutputError, SettingsError
 from dedup.index.lifecycle import State
 from dedup.index.local.index import LocalIndex
 from dedup.settings import IndexSettings
-from tests.contrib.archives.test_archive import PAGES, record, rows, urls
+from tests.contrib.archives.test_archive import PAGES, read, record, rows, urls
 from tests.support import ROOT
 from tests.support.crawls import words
 from tests.support.processes import Forked, running
@@ -56,9 +56,8 @@ def cleaning(folder: Path, source: Path, name: str = "kept", **options: Any) -> 
 def outcome(folder: Path) -> tuple[bytes, list[dict[str, Any]]]:
     """All that a run has written, but for the times."""
     assert sorted(path.name for path in folder.iterdir()) == ["kept.drops", "kept.warc.gz"]
-    drops = [json.loads(line) for line in (folder / "kept.drops").read_text().splitlines()]
-    dated = (folder / "kept.warc.gz").read_bytes()
-    return dated, [{name: value for name, value in drop.items() if name != "time"} for drop in drops]
+    drops = [drop | {"time": ""} for drop in read(folder / "kept.drops")]
+    return (folder / "kept.warc.gz").read_bytes(), drops
 
 
 #: What a cleaning does that outlives it.
@@ -175,22 +174,6 @@ def test_verdicts_outlive_a_kill(joined: str, tmp_path: Path, monkeypatch: pytes
     assert first == second
 
 
-def test_order_of_inputs(tmp_path: Path) -> None:
-    pages = list(MANY)
-    kept = []
-    for seed in range(3):
-        random.Random(seed).shuffle(pages)
-        names = []
-        for part in range(3):
-            path = tmp_path / f"{seed}-{part}.jsonl"
-            lines = (json.dumps({"url": u, "html": h, "fetched": d}) for u, h, d in pages[part::3])
-            path.write_text("\n".join(lines))
-            names.append(str(path))
-        Cleaning(names, str(tmp_path / f"{seed}.jsonl"), plan=IndexSettings(chrome=False)).run()
-        kept.append(sorted(urls(tmp_path / f"{seed}.jsonl")))
-    assert kept[0] == kept[1] == kept[2]
-
-
 def test_first_fetched_then_least_url(tmp_path: Path) -> None:
     same = f"<p>{words('same')}"
     pages = [
@@ -213,7 +196,7 @@ def test_walls(tmp_path: Path) -> None:
     path, kept, log = tmp_path / "pages.jsonl", tmp_path / "kept.jsonl", tmp_path / "drops.jsonl"
     path.write_bytes(rows(pages))
     stats = Cleaning([str(path)], str(kept), str(log)).run().stats
-    dropped = [json.loads(line)["url"] for line in log.read_text().splitlines()]
+    dropped = [drop["url"] for drop in read(log)]
     assert len(dropped) == 4
     assert sorted(urls(kept) + dropped) == sorted(pages)
     names = ("pages", "duplicate", "dropped", "alarms")
@@ -255,11 +238,7 @@ def test_killed_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cleaning(tmp_path / "whole", path).run()
     monkeypatch.setattr(reading, "SMALL", 0)
     monkeypatch.setattr(reading, "BATCH", 2)
-
-    @contextmanager
-    def killing(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
-        yield lambda done, pages: [child.kill() for child in multiprocessing.active_children()] and None
-
+    killing = progress(lambda *_: [child.kill() for child in multiprocessing.active_children()])
     with pytest.raises(
         DedupError, match=r"^a process that makes fingerprints was killed; is there too little memory"
     ):
@@ -289,22 +268,30 @@ class EndError(Exception):
     """A run ends here."""
 
 
-def stopping(part: str, after: int) -> Callable[[str, int], Any]:
-    """Interrupts a run after some steps of one of its parts."""
+def progress(hear: Callable[[str, int], object]) -> Callable[[str, int], Any]:
+    """What hears of each step of a run: the name of its part, and how many pages are done."""
 
     @contextmanager
-    def stop(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
-        left = after
-
+    def begin(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
         def advance(done: int, pages: int) -> None:
-            nonlocal left
-            left -= what == part
-            if left < 0:
-                raise EndError
+            hear(what, pages)
 
         yield advance
 
-    return stop
+    return begin
+
+
+def stopping(part: str, after: int) -> Callable[[str, int], Any]:
+    """Interrupts a run after some steps of one of its parts."""
+    steps = 0
+
+    def stop(what: str, pages: int) -> None:
+        nonlocal steps
+        steps += what == part
+        if steps > after:
+            raise EndError
+
+    return progress(stop)
 
 
 def line(number: int, html: str) -> str:
@@ -366,17 +353,13 @@ def test_output_in_the_folder_read(tmp_path: Path) -> None:
 def test_input_changes_while_written(name: str, tmp_path: Path) -> None:
     path = source(tmp_path / "pages.warc")
 
-    @contextmanager
-    def changing(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
-        def advance(done: int, pages: int) -> None:
-            if what == "Writing" and pages == 30:
-                (tmp_path / "new").write_bytes(path.read_bytes()[::-1])
-                os.replace(tmp_path / "new", path)
-
-        yield advance
+    def change(what: str, pages: int) -> None:
+        if what == "Writing" and pages == 30:
+            (tmp_path / "new").write_bytes(path.read_bytes()[::-1])
+            os.replace(tmp_path / "new", path)
 
     with pytest.raises(SettingsError, match=rf"^the input {path} has changed since it was read; delete "):
-        Cleaning([str(path)], str(tmp_path / name)).run(changing)
+        Cleaning([str(path)], str(tmp_path / name)).run(progress(change))
     assert not (tmp_path / name).exists()
 
 

@@ -1,22 +1,17 @@
 """`scrapy crawl warc`: an archive goes through the middleware of a crawl, and nothing is asked of any server."""
 
 import gzip
-import json
 from pathlib import Path
 
 from crawler.spiders.warc import WarcSpider
 from dedup.contrib.archives import Cleaning
-from tests.contrib.archives.test_archive import record
+from tests.contrib.archives.test_archive import read, record
 from tests.contrib.archives.test_archive_codings import SENT, archive
 from tests.support.crawls import words
 from tests.support.processes import Scrapy, scrapy
 from tests.support.waiting import LIMIT
 
 REFRESH = '<meta http-equiv="refresh" content="0; url=http://127.0.0.1:1/">' + f"<p>{words('refresh')}"
-
-
-def lines(path: Path) -> list[dict[str, str]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_spider_drops_as_command(tmp_path: Path) -> None:
@@ -33,13 +28,11 @@ def test_spider_drops_as_command(tmp_path: Path) -> None:
     command = ["crawl", "warc", "-a", f"path={path}", "-O", kept, "-s", f"DEDUP_LOG={dropped}"]
     assert Scrapy(*command, output=tmp_path).wait(LIMIT) == 0
     Cleaning([str(path)], duplicates=str(tmp_path / "drops.jsonl")).run()
-    assert lines(dropped)
-    assert [each["url"] for each in lines(dropped)] == [
-        each["url"] for each in lines(tmp_path / "drops.jsonl")
-    ]
-    met = {each["url"] for each in lines(dropped)} | {each["url"] for each in lines(kept)}
+    assert read(dropped)
+    assert [each["url"] for each in read(dropped)] == [each["url"] for each in read(tmp_path / "drops.jsonl")]
+    met = {each["url"] for each in read(dropped)} | {each["url"] for each in read(kept)}
     assert met == set(pages)
-    assert lines(kept)[1]["fetched"] == "2026-11-01T10:00:01Z"
+    assert read(kept)[1]["fetched"] == "2026-11-01T10:00:01Z"
     said = (tmp_path / "stderr").read_text()
     assert "downloader/exception" not in said
     assert "Not in this crawl: 1 cut_off" in said
@@ -50,7 +43,7 @@ def test_spider_every_coding(tmp_path: Path) -> None:
     dropped = tmp_path / "dropped.jsonl"
     done = scrapy("crawl", "warc", "-a", f"path={path}", "-s", f"DEDUP_LOG={dropped}")
     assert done.returncode == 0
-    assert len(lines(dropped)) == len(SENT) - 1
+    assert len(read(dropped)) == len(SENT) - 1
 
 
 def test_spider_missing_file(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import tracemalloc
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +13,7 @@ import pytest
 
 from dedup import SettingsError
 from dedup.contrib.archives import Cleaning, open_input, tables
-from tests.contrib.archives.test_archive import FORMATS, KEPT, PAGES, write
+from tests.contrib.archives.test_archive import FORMATS, KEPT, PAGES, json_lines, read, write
 from tests.support.crawls import words
 from tests.support.processes import scrapy
 
@@ -29,11 +28,6 @@ OWN = {
     "lists": pa.array([[1], [], None], pa.list_(pa.int8())),
     "kind": pa.array(["a", "b", "a"]).dictionary_encode(),
 }
-
-
-def json_lines(path: Path, objects: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(each) + "\n" for each in objects))
-    return path
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -79,7 +73,7 @@ def test_table_of_lines(kept: str, tmp_path: Path) -> None:
         {"text": words(2), "n": None, "x": [None]},
         {"price": 1},
     ]
-    Cleaning([str(json_lines(tmp_path / "x.jsonl", objects))], str(tmp_path / kept)).run()
+    Cleaning([str(write(tmp_path / "x.jsonl", json_lines(objects)))], str(tmp_path / kept)).run()
     if kept == "kept.parquet":
         found = pq.read_table(tmp_path / kept)
         assert [found.schema.field(name).type for name in ("n", "yes", "price")] == [
@@ -100,13 +94,13 @@ def test_table_of_lines(kept: str, tmp_path: Path) -> None:
 
 def test_text_field(tmp_path: Path) -> None:
     objects = [{"body": text, "html": "<p>menu", "n": n} for n, text in enumerate(TEXTS)]
-    source = json_lines(tmp_path / "x.jsonl", objects)
+    source = write(tmp_path / "x.jsonl", json_lines(objects))
     pq.write_table(pa.Table.from_pylist(objects), tmp_path / "x.parquet")
     for path in (source, tmp_path / "x.parquet"):
         kept = path.with_name(f"{path.name}.jsonl")
         done = scrapy("dedup", path, "--text", "body", "-o", kept)
         assert (done.returncode, done.stderr) == (0, "")
-        assert [json.loads(line)["n"] for line in kept.read_text().splitlines()] == [0, 2]
+        assert [row["n"] for row in read(kept)] == [0, 2]
     with pytest.raises(SettingsError, match="has no column content, but body, html, n"):
         Cleaning([str(tmp_path / "x.parquet")], text="content").run()
 

@@ -1,6 +1,5 @@
 """Pages that have no say in each other's verdicts are judged apart, on all cores, with the verdicts of one process."""
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from benchmarks import volume
 from dedup.contrib.archives import Cleaning, parts
 from dedup.contrib.archives.journal import Journal
-from tests.contrib.archives.test_archive import write
+from tests.contrib.archives.test_archive import json_lines, read, write
 from tests.support.crawls import words
 from tests.support.pages.shops import COPIES, Shop
 
@@ -38,7 +37,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     rng.shuffle(rows)
     path = tmp_path_factory.mktemp("pages") / "pages.jsonl"
-    return write(path, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
+    return write(path, json_lines(rows))
 
 
 def cleaned(folder: Path, path: Path, workers: int = 1) -> tuple[bytes, list[dict[str, Any]], dict[str, Any]]:
@@ -46,9 +45,7 @@ def cleaned(folder: Path, path: Path, workers: int = 1) -> tuple[bytes, list[dic
     folder.mkdir(exist_ok=True)
     kept, log = folder / "kept.jsonl", folder / "dropped.jsonl"
     stats = Cleaning([str(path)], str(kept), str(log), workers=workers).run().stats
-    drops = [json.loads(line) for line in log.read_text().splitlines()]
-    for drop in drops:
-        del drop["time"]
+    drops = [drop | {"time": ""} for drop in read(log)]
     counts = {name: value for name, value in stats.items() if "seconds" not in name}
     counts["dedup/hosts/worst"] = counts.get("dedup/hosts/worst", "").partition(" ")[
         0
@@ -80,8 +77,8 @@ def test_verdicts_of_one_process(
 def test_hosts_that_hang_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 10,000 such pages, 9,973 were judged together, and again with the others, which shared a rare shingle with them."""
     monkeypatch.setattr(volume, "EACH", 20)
-    rows = [json.dumps(row) for row in volume.pages(240, seed=1, largest=0)]
-    path = write(tmp_path / "pages.jsonl", "\n".join(rows).encode())
+    rows = [*volume.pages(240, seed=1, largest=0)]
+    path = write(tmp_path / "pages.jsonl", json_lines(rows))
     judged: list[int] = []
     judge_part = parts.judge_part
     monkeypatch.setattr(parts, "SIZE", 20)

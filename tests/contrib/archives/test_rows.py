@@ -1,13 +1,12 @@
 """Rows that have no URL, and which pages of an archive are kept."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dedup.contrib.archives import Cleaning, open_input
-from tests.contrib.archives.test_archive import write
+from tests.contrib.archives.test_archive import json_lines, read, write
 from tests.support.crawls import words
 from tests.support.processes import scrapy
 
@@ -15,11 +14,7 @@ Rows = list[dict[str, Any]]
 
 
 def lines(path: Path, rows: Rows) -> Path:
-    return write(path, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
-
-
-def read(path: Path) -> Rows:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return write(path, json_lines(rows))
 
 
 def story(number: int, more: str = "") -> str:

@@ -269,55 +269,6 @@ async def is_taken(server: Server) -> bool:
     return bool(heir.held)
 
 
-def test_jobs_that_are_stopped_go_on_where_they_were(server: Server, tmp_path: Path) -> None:
-    with serve(Hosts(contents=16)) as site:
-        site.most = {0: 4, 1: 4}
-
-        def start(number: int) -> Worker:
-            job = tmp_path / f"job {number}"
-            settings = {"DEDUP_INDEX": server.address, "JOBDIR": job, "DEDUP_PROBE": False}
-            return Worker(site, tmp_path, f"{number}/2", **settings, CONCURRENT_REQUESTS=2)
-
-        workers = [start(1), start(2)]
-        wait_until(lambda: len(site.asked) == 8)
-        for worker in workers:
-            worker.send(signal.SIGTERM)
-        for worker in workers:  # from then on it asks for nothing more
-            wait_until(lambda worker=worker: "Closing spider (shutdown)" in worker.log.read_text())
-        site.most.clear()
-        assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
-        assert len(kept(tmp_path)) < site.contents
-        before = {*kept_urls(tmp_path)}
-        workers = [start(1), start(2)]
-        assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
-    counts = kept(tmp_path)
-    assert set(counts) == set(range(site.contents))
-    assert max(counts.values()) <= 2  # until the other goes on, too, its pages are those of an earlier crawl
-    asked = Counter(f"http://{each.host}:{site.port}{each.path}" for each in site.asked)
-    assert len(before) > 3
-    assert {asked[url] for url in before} == {1}  # only what was dropped in doubt is fetched again
-
-
-@pytest.mark.slow
-def test_nothing_is_sent_while_a_worker_may_have_lost_its_shard(server: Server, tmp_path: Path) -> None:
-    with serve(Hosts(contents=48)) as site:
-        slow = {"DOWNLOAD_DELAY": 0.2, "RANDOMIZE_DOWNLOAD_DELAY": False, "DEDUP_INDEX": server.address}
-        workers = [Worker(site, tmp_path, f"{number}/2", lease=2, **slow) for number in (1, 2)]
-        wait_until(lambda: len(site.asked) > 20)
-        server.process.send_signal(signal.SIGSTOP)
-        for worker in workers:  # a beat is without an answer for a lease; after 0.8 of it, nothing is sent
-            wait_until(lambda worker=worker: "for now: " in worker.log.read_text())
-        told = time.monotonic()
-        time.sleep(2)  # in which each of four hosts would be asked ten times
-        again = time.monotonic()
-        server.process.send_signal(signal.SIGCONT)
-        assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
-    times = [asked.when for asked in site.asked]
-    assert not [when for when in times if told < when < again]
-    assert max(times) > again
-    assert set(kept(tmp_path)) == set(range(site.contents))
-
-
 def test_a_pause_beyond_a_lease_costs_one_copy_at_most(server: Server, tmp_path: Path) -> None:
     """Its pages answer for nothing meanwhile, and do so again as soon as it is back."""
     with serve(Hosts(contents=16)) as site:

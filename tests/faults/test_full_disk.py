@@ -361,7 +361,7 @@ def test_whichever_statement_of_a_history_fails_what_is_stored_is_right(
             for number, (url, tokens) in enumerate(said.items()):
                 with suppress(sqlite3.Error):
                     history.write(url, "new", 1, url, Text(tokens))
-                    history.validators.write(url, held)
+                    history.hold(url, held)
                     if number % 3 == 2:
                         history.flush()
                 if number > 1:
@@ -383,7 +383,7 @@ def test_whichever_statement_of_a_history_fails_what_is_stored_is_right(
                 assert text.tokens == said[version.url]
             urls = {version.url for version in history.versions("true")} | {"http://a/0"}
             assert urls == {*said} or not is_written
-            assert not is_written or all(history.validators.find(url) for url in said)
+            assert not is_written or all(history.held(url) for url in said)
         if Failing.left > 0:  # it did not come to that
             assert is_written
             break

@@ -11,16 +11,17 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from dedup.contrib.changes import validators
+from dedup.contrib.changes.validators import Held
 from dedup.files import make_private
 from dedup.filter.change import Said
 from dedup.index.lifecycle import CRAWL
-from dedup.texts.texts import SCHEMA, Text, Texts
+from dedup.texts.texts import SCHEMA, Text, Texts, name_of
 
 #: A file may have about this many bytes, and this many pages are written at once.
 MAX_FILE, BATCH = 1_000_000_000, 64
@@ -50,6 +51,7 @@ SELECT url, page, first, last, word, digest, text, other, edits, carried, EXISTS
 FROM pages JOIN versions ON page = number
 """
 _PAGE = "(SELECT number FROM pages WHERE url = ?)"
+_PAGE_IS_KNOWN = "INSERT OR IGNORE INTO pages (url) VALUES (?)"
 _WRITE = """
 INSERT INTO versions SELECT number, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM pages WHERE url = ? ON CONFLICT DO UPDATE SET
     last = excluded.last, handed = excluded.handed, digest = excluded.digest, text = excluded.text, other = excluded.other,
@@ -108,16 +110,16 @@ class History:
         self.crawl = 0  #: the number of the crawl that writes
         self._run = 0  #: that of its run, one of several if it has several workers
         self._max_file = max_file
-        self._written: dict[str, tuple[tuple[object, ...], tuple[str, Text] | None]] = {}  # versions, by URL
-        self._met: dict[str, tuple[int | None, int | None, Version]] = {}
-        self._renewed: dict[str, tuple[Version, int, str, Text]] = {}
-        self._pairs: list[tuple[str, str, Text | None]] = []
+        self._held = list[Callable[[], object]]()  # what is held back
+        self._pairs = list[
+            Callable[[], object]
+        ]()  # likewise, and done last, when the texts of the others are there
+        self._urls = set[str]()  # pages of which versions or validators are held back
         path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(OSError):  # SQLite says what is wrong
             make_private(path)  # SQLite gives the files beside it the same mode
         self._database = sqlite3.connect(path, check_same_thread=False)
         self.texts = Texts(self._database)
-        self.validators = validators.Validators(self._database)
         try:
             self._database.executescript(_TABLES)
             if "carried" not in {row[1] for row in self._database.execute("PRAGMA table_info(versions)")}:
@@ -144,7 +146,7 @@ class History:
 
     def last(self, url: str) -> Version | None:
         """Returns the last version of a page; None if it was never met."""
-        if url in self._written:
+        if url in self._urls:
             self.flush()
         return next(self.versions("url = ? ORDER BY first DESC LIMIT 1", url), None)
 
@@ -176,10 +178,15 @@ class History:
         carried: int | None = None,
     ) -> None:
         """A version of a page begins, which this crawl has handed over."""
-        row = word, digest, same_text, other, _packed(edits), carried
-        self._written[url] = row, None if text is None else (simhash, text)
-        if len(self._written) >= BATCH:
-            self.flush()
+        packed = _packed(edits)
+
+        def do() -> None:
+            number = same_text if text is None else self.texts.add(url, simhash, text)
+            now = self.crawl, self.crawl, self._run
+            self._database.execute(_PAGE_IS_KNOWN, (url,))
+            self._database.execute(_WRITE, (*now, word, digest, number, other, packed, carried, url))
+
+        self._hold(do, url)
 
     def write_edits(self, url: str, edits: Sequence[Said]) -> None:
         """What differs on a page that this crawl has written."""
@@ -189,15 +196,20 @@ class History:
 
     def meet(self, version: Version, *, handed: bool, carried: int | None = None) -> None:
         """A page is met that is what it was."""
-        self._met[version.url] = self._run if handed else None, carried, version
-        if len(self._met) >= BATCH:
-            self.flush()
+        values = self.crawl, self._run if handed else None, carried, version.page, version.first
+        self._hold(lambda: self._database.execute(_MEET, values))
 
     def renew(
         self, version: Version, digest: int, simhash: str, text: Text, carried: int | None = None
     ) -> None:
         """The same, of a page whose words are others, but none of its own."""
-        self._renewed[version.url] = version, digest, simhash, text
+
+        def do() -> None:
+            number = self.texts.replace(version.text, version.url, simhash, text)
+            query = "UPDATE versions SET digest = ?, text = ? WHERE page = ? AND first = ?"
+            self._database.execute(query, (digest, number, version.page, version.first))
+
+        self._hold(do, version.url)
         self.meet(version, handed=True, carried=carried)
 
     def take_back(self, before: Version, now: Version) -> None:
@@ -210,45 +222,60 @@ class History:
 
     def pair(self, url: str, simhash: str, text: Text | None) -> None:
         """A page has a near-duplicate: stores its text, if it has one, for reports."""
-        self._pairs.append((url, simhash, text))
+
+        def do() -> None:
+            if not self.texts.pair(url, simhash) and text is not None:
+                self.texts.add(url, simhash, text, paired=True)
+
+        self._pairs.append(do)
         if len(self._pairs) >= BATCH:
             self.flush()
 
+    def held(self, url: str) -> Held | None:
+        """Returns what is held of a page; None if nothing is, or if its ETag is that of another content, too."""
+        if (name := name_of(url)) in self._urls:
+            self.flush()
+        found = self._database.execute(validators.FIND, (name,)).fetchone()
+        return found and Held._make(found)
+
+    def hold(self, url: str, held: Held | None) -> None:
+        """A page was handed over; None: nothing can be held of it."""
+        name = name_of(url)
+
+        def do() -> None:
+            self._database.execute(_PAGE_IS_KNOWN, (name,))
+            if held is None:
+                self._database.execute(f"DELETE FROM terms WHERE page = {_PAGE}", (name,))
+            else:
+                self._database.execute(validators.WRITE, (*held, name))
+
+        self._hold(do, name)
+
     def forget(self, url: str) -> None:
         """Takes back what this crawl has written of a page."""
-        self._written.pop(url, None)
         self.flush()
         with self._database as database:
             database.execute(f"DELETE FROM versions WHERE first = ? AND page = {_PAGE}", (self.crawl, url))
+
+    def _hold(self, do: Callable[[], object], *urls: str) -> None:
+        self._held.append(do)
+        self._urls.update(urls)
+        if len(self._held) >= BATCH:
+            self.flush()
 
     def flush(self) -> None:
         """Writes what was held back, all or nothing; the file stays within its bound."""
         try:
             with self._database:
-                self._write_all()
+                for do in (*self._held, *self._pairs):
+                    do()
+                if self.texts.make_room(self._max_file):
+                    self._database.execute(validators.FORGET_TEXTLESS)
         except BaseException:
             self.texts.forget_bases()
             raise
-        for some in (self._written, self._met, self._renewed, self._pairs, self.validators.written):
+        for some in (self._held, self._pairs, self._urls):
             some.clear()
-
-    def _write_all(self) -> None:
-        now, database = self.crawl, self._database
-        for url, ((word, digest, number, *others), said) in self._written.items():
-            stored = number if said is None else self.texts.add(url, *said)
-            database.execute("INSERT OR IGNORE INTO pages (url) VALUES (?)", (url,))
-            database.execute(_WRITE, (now, now, self._run, word, digest, stored, *others, url))
-        database.executemany(_MEET, [(now, *v, seen.page, seen.first) for *v, seen in self._met.values()])
-        for version, digest, simhash, renewed_text in self._renewed.values():
-            renewed = "UPDATE versions SET digest = ?, text = ? WHERE page = ? AND first = ?"
-            number = self.texts.replace(version.text, version.url, simhash, renewed_text)
-            database.execute(renewed, (digest, number, version.page, version.first))
-        for url, simhash, text in self._pairs:
-            if not self.texts.pair(url, simhash) and text is not None:
-                self.texts.add(url, simhash, text, paired=True)
-        self.validators.write_all()
-        if (self._written or self._renewed or self._pairs) and self.texts.make_room(self._max_file):
-            self.validators.forget_textless()
 
     def end(self, *, is_whole: bool) -> None:
         """The crawl has ended as it should, or was stopped."""

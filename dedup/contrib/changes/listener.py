@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from dedup.contrib.changes.contents import Basis, Contents, content_digest, text_of
@@ -30,6 +31,17 @@ from dedup.printing import clock
 from dedup.texts.texts import Text, name_of
 
 logger = logging.getLogger(__name__)
+
+
+def open_changes(path: Path, run: str, *, keeps_pairs: bool) -> "Changes | None":
+    """Returns what tells that, for a run, by the history at a path; None if that can't be opened."""
+    try:
+        history = History(path)
+        history.begin(run)
+    except (sqlite3.Error, OSError) as error:
+        logger.warning("Texts of pages are not kept: %s can't be used: %s", path, error)
+        return None
+    return Changes(history, keeps_pairs=keeps_pairs)
 
 
 class _Sighting(NamedTuple):
@@ -206,7 +218,7 @@ class Changes(Listener):
         with self._bearing():
             if url := self._handed.pop(page_id, None):
                 self._history.forget(url)
-                self._history.validators.write(url, None)
+                self._history.hold(url, None)
 
     # --- The end of a crawl
 

@@ -139,7 +139,7 @@ class RevisitMiddleware(Component, Revisits):
     def _find(self, request: Request) -> Held | None:
         """Returns what is held of a page, if a crawl that ended well has handed it over, and had asked for it alike."""
         own = page_id(self.crawler, request)
-        held = None if own in self._asked else self._history.validators.find(request.url)
+        held = None if own in self._asked else self._history.held(request.url)
         if held is None or held.page_id != own or held.asked != self._digest(request, held.vary):
             return None
         last = self._history.last(name_of(request.url))
@@ -223,7 +223,7 @@ class RevisitMiddleware(Component, Revisits):
         """A page was handed over, items and all."""
         if request in self._held:
             with suppress(sqlite3.Error):  # it is fetched whole next time
-                self._history.validators.write(request.url, self._held.pop(request))
+                self._history.hold(request.url, self._held.pop(request))
 
 
 def _is_scrapys(handler: Any) -> bool:

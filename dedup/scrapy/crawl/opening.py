@@ -29,7 +29,7 @@ from dedup.scrapy.settings import (
 from dedup.texts.texts import SUFFIX
 
 #: What makes the listener of a crawl that keeps texts; it is loaded by its name, since few crawls do.
-CHANGES = "dedup.contrib.changes.opening.open_changes"
+CHANGES = "dedup.contrib.changes.listener.open_changes"
 _FATES = {"drop": "dropped", "nofollow": "kept, but their links not followed", "mark": "kept"}
 
 

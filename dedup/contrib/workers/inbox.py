@@ -62,7 +62,7 @@ class Inbox:
     def _unpacked(self, packed: bytes) -> Request | None:
         try:
             request = self._packing.unpack(packed)
-            if not self._outbox.is_of(request, self._handover.held):
+            if self._outbox.shard(request) not in self._handover.held:
                 raise ValueError(f"what was handed over is not of this shard: {named(request)}")
         except ValueError as error:
             count(self._crawler.stats, "shard/unreadable")

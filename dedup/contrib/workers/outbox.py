@@ -12,11 +12,9 @@ from scrapy.utils.httpobj import urlparse_cached
 from dedup.contrib.workers.handover import MOST, Link
 from dedup.contrib.workers.partition import owner
 from dedup.filter.stats import count
+from dedup.latest import PAGES, Latest
 from dedup.scrapy.requests.packing import Packing, named
 from dedup.scrapy.signals import logger_for
-
-#: This many links that were handed over are remembered here; the server knows all of them.
-REMEMBERED = 100_000
 
 
 class Outbox:
@@ -30,7 +28,7 @@ class Outbox:
         self._crawler = crawler
         self._shards = shards
         self._packing = packing
-        self._handed: dict[bytes, None] = {}
+        self._handed = Latest[bytes, None](PAGES)  # the server knows all of them
         self._starts: Counter[bytes] = Counter()
         self._logger = logger_for(crawler, __name__)
 
@@ -74,10 +72,6 @@ class Outbox:
             self.put += 1
         return packed is not None
 
-    def is_of(self, request: Request, shards: Collection[int]) -> bool:
-        """Returns whether a request is of one of some shards."""
-        return self.shard(request) in shards
-
     def shard(self, request: Request) -> int | None:
         """Returns the shard of a request's host, if it has one."""
         host = urlparse_cached(request).hostname
@@ -96,5 +90,3 @@ class Outbox:
         for link in links:
             self.handed += self.waiting.pop(link.member, None) is not None
             self._handed[link.member] = None
-        for member in list(islice(self._handed, max(0, len(self._handed) - REMEMBERED))):
-            del self._handed[member]

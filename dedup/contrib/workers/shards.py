@@ -154,7 +154,7 @@ class ShardMiddleware(Crew):
 
     def process_request(self, request: Request) -> None:
         """Refuses what the filter itself would ask of a host of another shard, for a probe or an audit."""
-        if OWN in request.meta and not self.outbox.is_of(request, self._handover.held):
+        if OWN in request.meta and self.outbox.shard(request) not in self._handover.held:
             raise IgnoreRequest(f"{named(request)} is of a host that another worker asks")
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -270,7 +270,7 @@ class ShardMiddleware(Crew):
         return gauges(self.shards, len(self.outbox.waiting), self.beaten)
 
     def is_own(self, url: str) -> bool:
-        return self.outbox.is_of(Request(url), self._handover.held)
+        return self.outbox.shard(Request(url)) in self._handover.held
 
     def spider_idle(self) -> None:
         """Nothing is left to be crawled here; more may come, until the whole crawl has ended."""

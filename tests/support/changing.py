@@ -6,9 +6,10 @@ and an advert: none of these is a change.
 
 import random
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from tests.support.crawls import Answer, html, words
+from tests.support.crawls import Answer, Site, html, words
 
 ADVERTS = [f"advert {words(f'advert {n}', 12)}" for n in range(8)]
 
@@ -135,3 +136,11 @@ class Shop(dict[str, Answer]):
             self.add()
         changed = {("changed", f"/section/{n}") for n in range(self.sections) if self.listing(n) != before[n]}
         return {*self.log, *changed}
+
+
+def crawling(site: Site, index: Path, *options: str, **settings: object) -> list[str]:
+    """The arguments of a crawl of a site that can be killed: it asks two pages at a time, as fast as it can."""
+    own = {"DEDUP_INDEX": f"file:{index}", "DEDUP_LOG": "", "CONCURRENT_REQUESTS": 2}
+    own |= {"DOWNLOAD_DELAY": 0, "AUTOTHROTTLE_ENABLED": False} | settings
+    given = [f"-s{name}={value}" for name, value in own.items()]
+    return ["crawl", "site", "-a", f"start={site.url}", *options, *given]

@@ -22,7 +22,7 @@ from dedup.contrib.changes.file import History
 from dedup.filter.change import WORDS, Said
 from dedup.scrapy.signals import change_found
 from tests.support import slow
-from tests.support.changing import Shop
+from tests.support.changing import Shop, crawling
 from tests.support.crawls import Answer, Crawl, Run, Site, Walker, html, listening, page, words
 from tests.support.processes import Scrapy, scrapy
 from tests.support.waiting import LIMIT
@@ -588,17 +588,7 @@ def interrupt(site: Site, shop: Shop, start: list[Any], chance: Random) -> None:
 def test_nothing_is_called_gone_because_a_crawl_was_cut_short(site: Site, tmp_path: Path, times: int) -> None:
     shop, chance = Shop(products=20, sections=2), Random(times)
     site.pages = shop
-    settings = {
-        "DEDUP_INDEX": f"file:{tmp_path}/index.sqlite",
-        "DEDUP_LOG": "",
-        "DEDUP_KEEP_TEXT": 1,
-        "CONCURRENT_REQUESTS": 2,
-        "RETRY_ENABLED": False,
-        "DOWNLOAD_DELAY": 0,
-        "AUTOTHROTTLE_ENABLED": False,
-    }
-    start = ["crawl", "site", "-a", f"start={site.url}"]
-    start += [f"-s{name}={value}" for name, value in settings.items()]
+    start = crawling(site, tmp_path / "index.sqlite", DEDUP_KEEP_TEXT=1, RETRY_ENABLED=False)
     assert Scrapy(*start).wait(LIMIT) == 0
     for _ in range(times):
         interrupt(site, shop, start, chance)

@@ -68,15 +68,10 @@ def test_what_is_scheduled_is_left_until_it_is_done() -> None:
     assert desk.left() == ["page"]
     desk.schedule("link", page)
     desk.journal.let_go(page)
+    assert [bool(note.request) for note in desk.write()] == [True, False], (
+        "links are noted before the end of a page"
+    )
     assert desk.left() == ["link"]
-
-
-def test_the_links_of_a_page_are_noted_before_its_end() -> None:
-    desk = Desk()
-    page = desk.schedule("page")
-    desk.schedule("link", page)
-    desk.journal.let_go(page)
-    assert [bool(note.request) for note in desk.write()] == [True, True, False]
 
 
 def test_a_page_is_not_done_before_its_links_were_handed_over() -> None:
@@ -90,21 +85,15 @@ def test_a_page_is_not_done_before_its_links_were_handed_over() -> None:
 
 
 def test_a_page_that_may_be_fetched_again_is_not_done() -> None:
-    desk = Desk()
-    page = desk.schedule("page")
-    desk.journal.hold(page)
-    desk.journal.let_go(page)
-    assert desk.left() == ["page"]
-    desk.journal.let_go(page)
-    assert desk.left() == []
-
-
-def test_a_request_that_is_scheduled_once_more_is_left() -> None:
-    desk = Desk()
-    page = desk.schedule("page")
-    desk.journal.scheduled(page, 0)
-    desk.journal.let_go(page)
-    assert desk.left() == ["page"]
+    """Something holds it, or it is scheduled once more."""
+    for again in (Journal.hold, lambda journal, page: journal.scheduled(page, 0)):
+        desk = Desk()
+        page = desk.schedule("page")
+        again(desk.journal, page)
+        desk.journal.let_go(page)
+        assert desk.left() == ["page"]
+        desk.journal.let_go(page)
+        assert desk.left() == []
 
 
 def test_a_page_is_not_done_before_links_that_can_t_be_noted() -> None:

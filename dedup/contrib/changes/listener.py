@@ -52,9 +52,9 @@ class _Sighting(NamedTuple):
     url: str
     digest: int
     simhash: str
-    text: Text | None = None
-    edits: Sequence[Said] = ()
-    carried: int = 0
+    text: Text | None
+    edits: Sequence[Said]
+    carried: int
 
 
 class Changes(Listener):
@@ -95,8 +95,6 @@ class Changes(Listener):
             change, is_handed = await self._see(
                 visit, lambda: outcome.page or visit.read(), outcome.fingerprint, outcome.verdict
             )
-        if met := self._pending.get(visit.page_id):
-            self._pending[visit.page_id] = met._replace(carried=signed(visit.carried))
         if change is not None and change.url not in self._told:
             self._told[change.url] = None
             count(self._stats, f"changes/{change.word}")
@@ -132,22 +130,28 @@ class Changes(Listener):
             if last is not None and last.is_here:
                 self._history.meet(last, handed=False)
             return None, False
-        digest, simhash = content_digest(read()), fingerprint.hex or ""
+        digest, simhash, carried = content_digest(read()), fingerprint.hex or "", signed(visit.carried)
+
+        def met(
+            version: Version | None, word: str, text: Text | None = None, own: Sequence[Said] = ()
+        ) -> None:
+            sighting = _Sighting(version, word, url, digest, simhash, text, own, carried)
+            self._pending[visit.page_id] = sighting
+
         if last is None or not last.is_here:
-            self._pending[visit.page_id] = _Sighting(None, "new", url, digest, simhash, text_of(read()))
+            met(None, "new", text_of(read()))
             return Change("new", url), False
+        is_handed = bool(last.is_handed) and last.carried == carried
         contents.meet(url)
         if last.digest == digest:
-            self._pending[visit.page_id] = _Sighting(
-                last, "back" if last.word == "hidden" else "", url, digest, simhash
-            )
-            return None, bool(last.is_handed) and last.carried == signed(visit.carried)
+            met(last, "back" if last.word == "hidden" else "")
+            return None, is_handed
         text = contents.with_blocks(url, text_of(read()))
         if last.first == self._history.crawl:  # what has become of it is told, and it is met once more
-            self._pending[visit.page_id] = _Sighting(last, "", url, digest, simhash, text)
+            met(last, "", text)
             return None, False
         if (old := self._history.texts.read(last.text)) is None:  # nobody knows any more what it said
-            self._pending[visit.page_id] = _Sighting(None, "changed", url, digest, simhash, text)
+            met(None, "changed", text)
             return Change("changed", url), False
         probed = contents.probed(url)
         found = await contents.differences(url, old, text)
@@ -159,10 +163,10 @@ class Changes(Listener):
                 before, found = found, await contents.differences(url, old, text)
                 contents.note(url, found, contents.keys(url, before))
         if not (own := contents.own(url, found)):
-            self._pending[visit.page_id] = _Sighting(last, "", url, digest, simhash, text)
-            return None, bool(last.is_handed) and last.carried == signed(visit.carried)
+            met(last, "", text)
+            return None, is_handed
         self._changed[url] = last, contents.told(url, found)
-        self._pending[visit.page_id] = _Sighting(None, "changed", url, digest, simhash, text, own)
+        met(None, "changed", text, own)
         return Change("changed", url, own), False
 
     def is_open(self, page_id: str) -> bool:

@@ -128,9 +128,8 @@ class Handover:
         self.crawl = crawl
         self._cursor = cursor
         self._journal = journal
-        self._read = dict[
-            int, tuple[int, int | None]
-        ]()  # by shard: bytes of the keys, and the scan of the rest
+        #: By shard: bytes of the keys that were read, and the scan of the rest.
+        self._read: dict[int, tuple[int, int | None]] = {}
         self._links = 0  # that were handed over in all, as far as this worker knows
         self.held: dict[int, int] = {}  # by number, how far the log was read
 

@@ -184,6 +184,16 @@ async def test_who_was_silent_learns_that_another_has_its_shard(server: Server) 
 
 
 @driven
+async def test_what_a_worker_has_not_read_is_left_when_it_stops(server: Server) -> None:
+    found, _ = await one(server, "2/2", 0, 2, 4)
+    stopped = Handover(server.address, "crawl", Shard.read("1/2"), 60)
+    await stopped.beat(reading=False)
+    assert stopped.held == {0: 0}
+    for each in (found, stopped):
+        await each.close()
+
+
+@driven
 async def test_a_lease_that_is_too_long_has_run_out(server: Server) -> None:
     """The clock of the server was set back."""
     first, _ = await one(server, "1/1")

@@ -28,7 +28,7 @@ from twisted.python.failure import Failure
 from dedup import SettingsError
 from dedup.contrib.changes.changes import changes
 from dedup.contrib.changes.file import History
-from dedup.contrib.workers.handover import Beat, Delivery, Handover, Link, Note
+from dedup.contrib.workers.handover import Beat, Delivery, Handover, Note
 from dedup.contrib.workers.job import FILE, Job
 from dedup.contrib.workers.options import Options, shard_options
 from dedup.contrib.workers.partition import Shard, owner
@@ -135,21 +135,6 @@ def test_two_workers_share_what_they_have_met(server: Server, tmp_path: Path) ->
             assert [crawl.is_whole for crawl in crawls] == [1, 1]
         finally:
             where.unlink(missing_ok=True)
-
-
-def test_what_a_worker_has_not_read_is_left_when_it_stops(server: Server) -> None:
-    async def stop() -> dict[int, int]:
-        namespace = uuid4().hex
-        found = Handover(server.address, namespace, Shard(1, 2), 60)
-        await found.beat([Link(0, b"%d" % number, b"link") for number in range(3)])
-        stopped = Handover(server.address, namespace, Shard(0, 2), 60)
-        await stopped.beat(reading=False)
-        held = dict(stopped.held)
-        for each in (found, stopped):
-            await each.close()
-        return held
-
-    assert asyncio.run(stop()) == {0: 0}
 
 
 def test_links_that_can_t_be_handed_over_are_told(crawl: Run, tmp_path: Path) -> None:
@@ -293,6 +278,13 @@ def has_ended_lease(server: Server) -> bool:
     return bool(server.client.zcount("shingleback:{shingleback/site}:runs", 1, 1000 * seconds))
 
 
+def door(shard: Shard, **more: Any) -> ShardMiddleware:
+    """The middleware of a worker whose Redis is asked for nothing."""
+    crawler = get_crawler(Spider)
+    crawler.spider = Spider("walker")
+    return ShardMiddleware(crawler, Options(shard, "redis://127.0.0.1:1/0", "n", **more))
+
+
 @driven
 async def test_a_second_worker_of_a_shard_is_told_what_to_do(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -303,9 +295,7 @@ async def test_a_second_worker_of_a_shard_is_told_what_to_do(
         return Beat("held")
 
     monkeypatch.setattr(Handover, "beat", held)
-    crawler = get_crawler(Spider)
-    crawler.spider = Spider("walker")
-    shards = ShardMiddleware(crawler, Options(Shard.read("1/2"), "redis://localhost", "shop"))
+    shards = door(Shard.read("1/2"))
     for _ in range(2):
         await shards._beat()
     said_before = [record.getMessage() for record in caplog.records if record.name == Reminder.__module__]
@@ -609,9 +599,7 @@ def test_requests_whose_callback_no_code_names_stay() -> None:
 
 
 def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest.LogCaptureFixture) -> None:
-    crawler = get_crawler(Spider)
-    crawler.spider = spider = Spider("walker")
-    shards = ShardMiddleware(crawler, Options(Shard(0, 2), "redis://127.0.0.1:1/0", "n"))
+    shards = door(Shard(0, 2))
     scheduled: list[str] = []
 
     def crawl(request: Request) -> None:
@@ -620,10 +608,10 @@ def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest
         scheduled.append(request.url[-1])
 
     async def beat(links: object, notes: object, **_: bool) -> Beat:
-        requests = (Packing(spider).pack(Request(f"http://me:secret@a.org/{n}")) for n in range(4))
+        requests = (shards._packing.pack(Request(f"http://me:secret@a.org/{n}")) for n in range(4))
         return Beat("ok", requests=[Delivery(0, n, request) for n, request in enumerate(requests) if request])
 
-    crawler.engine = SimpleNamespace(crawl=crawl)  # type: ignore[assignment]
+    shards.crawler.engine = SimpleNamespace(crawl=crawl)  # type: ignore[assignment]
     shards._handover.held = {0: 0, 1: 0}
     shards._handover.beat = beat  # type: ignore[method-assign, assignment]
     asyncio.run(shards._beat())
@@ -634,9 +622,7 @@ def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest
 @driven
 async def test_what_is_done_is_noted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.contrib.workers.shards.BEAT", 1000 * LIMIT)
-    crawler = get_crawler(Spider)
-    crawler.spider = spider = Spider("walker")
-    shards = ShardMiddleware(crawler, Options(Shard(0, 1), "redis://127.0.0.1:1/0", "n", leaves_rest=True))
+    shards = door(Shard(0, 1), leaves_rest=True)
     beats: list[list[Note]] = []
 
     async def beat(links: object, notes: list[Note], **_: bool) -> Beat:
@@ -646,7 +632,7 @@ async def test_what_is_done_is_noted_at_once(monkeypatch: pytest.MonkeyPatch) ->
     shards._handover.beat = beat  # type: ignore[method-assign, assignment]
     beating = asyncio.create_task(shards._keep_beating())
     await until(lambda: beats)
-    request = Request("http://a.org/", spider.parse)
+    request = Request("http://a.org/")
     shards.journal.taken(Delivery(0, 0, b""), request)
     shards.journal.scheduled(request, 0)
     shards.journal.let_go(request)
@@ -658,9 +644,7 @@ async def test_what_is_done_is_noted_at_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_an_answer_to_a_sleeper_is_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=7.0, time=lambda: clock.now, monotonic=lambda: clock.now)
     monkeypatch.setattr("dedup.contrib.workers.shards.time", clock)
-    crawler = get_crawler(Spider)
-    crawler.spider = Spider("walker")
-    shards = ShardMiddleware(crawler, Options(Shard(0, 1), "redis://127.0.0.1:1/0", "n"))
+    shards = door(Shard(0, 1))
 
     async def beat(*_: object, **__: bool) -> Beat:
         clock.now += 100
@@ -672,9 +656,7 @@ def test_an_answer_to_a_sleeper_is_no_sign_of_life(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_filter_asks_no_host_of_another_worker() -> None:
-    crawler = get_crawler(Spider)
-    crawler.spider = Spider("walker")
-    shards = ShardMiddleware(crawler, Options(Shard(0, 2), "redis://127.0.0.1:1/0", "n"))
+    shards = door(Shard(0, 2))
     shards._handover.held = {owner("a.org", 2): 0}
     assert owner("a.org", 2) != owner("b.org", 2)
     probe = Request("http://b.org/1", meta={OWN: True})

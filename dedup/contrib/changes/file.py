@@ -110,10 +110,8 @@ class History:
         self.crawl = 0  #: the number of the crawl that writes
         self._run = 0  #: that of its run, one of several if it has several workers
         self._max_file = max_file
-        self._held = list[Callable[[], object]]()  # what is held back
-        self._pairs = list[
-            Callable[[], object]
-        ]()  # likewise, and done last, when the texts of the others are there
+        self._held: list[Callable[[], object]] = []  # what is held back, in its order
+        self._pairs: list[Callable[[], object]] = []  # likewise, and done when the texts of all are there
         self._urls = set[str]()  # pages of which versions or validators are held back
         path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(OSError):  # SQLite says what is wrong
@@ -253,9 +251,9 @@ class History:
 
     def forget(self, url: str) -> None:
         """Takes back what this crawl has written of a page."""
+        query, values = f"DELETE FROM versions WHERE first = ? AND page = {_PAGE}", (self.crawl, url)
+        self._hold(lambda: self._database.execute(query, values), url)  # behind what is held back of it
         self.flush()
-        with self._database as database:
-            database.execute(f"DELETE FROM versions WHERE first = ? AND page = {_PAGE}", (self.crawl, url))
 
     def _hold(self, do: Callable[[], object], *urls: str) -> None:
         self._held.append(do)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from scrapy.exceptions import DropItem
 
-from dedup.filter.watch.barren import ADDRESSES
+from dedup.filter.watch.doubts import MAX_AGAIN
 from dedup.index import Verdict
 from tests.support import slow
 from tests.support.coroutines import driven
@@ -115,13 +115,13 @@ def test_a_spider_that_only_follows_links_asks_for_nothing_twice(crawl: Run) -> 
 
 def test_a_content_that_gives_nothing_anywhere_is_let_go(crawl: Run) -> None:
     """Else lists of links would be followed for ever, where each link has a new session."""
-    endless = [f"?print={number}" for number in range(4 * ADDRESSES)]
+    endless = [f"?print={number}" for number in range(4 * MAX_AGAIN)]
     pages = shop("", numbers=range(2)) | shop(*endless, numbers=range(2, 3))
     pages["/"] = page("home", *(path for path in pages if path != "/"))
     done = crawl(pages, Silent)
     kept = [path for path, verdict in done.verdicts.items() if verdict == "new" and "?" in path]
     assert contents(done) == ["/0", "/1"]
-    assert 1 < len(kept) <= ADDRESSES
+    assert 1 < len(kept) <= MAX_AGAIN
 
 
 @driven

@@ -5,7 +5,6 @@ Nothing here raises but what the crawl raises when it is told to stop, and no pa
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import islice
 
@@ -24,10 +23,6 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between two attempts to reach the index: the first pause, and the longest.
 PAUSE_SECONDS = (0.5, 15.0)
-#: How many of them are filed at once.
-AT_ONCE = 64
-#: Seconds after which the same trouble is told again.
-SILENCE = 60.0
 
 
 class _LatePage(Struct, eq=False):
@@ -65,7 +60,7 @@ class Claimant:
         self._aside: dict[str, _LatePage] = {}  # by page id, in their order
         self._is_away = False  # whether the index did not answer when it was asked last
         self._filing: asyncio.Task[None] | None = None
-        self._told = ("", 0.0)
+        self._told = ""  # the trouble with the index, until it answers again
 
     async def claim(self, page_id: str, url: str, fingerprint: Fingerprint, carried: int = 0) -> Verdict:
         """Returns the verdict on a page.  If the index can't give one, that is "unjudged"."""
@@ -92,7 +87,7 @@ class Claimant:
                         self._stop(error)
                 return Verdict("unjudged", reason="internal_error" if failure is Failure.FAULT else "index")
             if verdict.status != "unjudged":
-                self._is_away = False
+                self._is_away, self._told = False, ""
             if verdict.status in {"new", "same"}:
                 self._claimed.add(page_id)
             return verdict
@@ -115,7 +110,7 @@ class Claimant:
                 pauses = _pauses()
 
     async def _file_all(self) -> bool:
-        """Files what is set aside for as long as the index answers: first one page, then some at once.
+        """Files what is set aside for as long as the index answers: first one page, then twice as many each time.
 
         Returns whether any could be filed.
         """
@@ -124,11 +119,11 @@ class Claimant:
             await asyncio.gather(*map(self._claim_late, some))
             if self._is_away or self._aside.get(some[0].page_id) is some[0]:
                 return at_once > 1
-            at_once = AT_ONCE
+            at_once *= 2
         logger.info(
             "The index is back; %d pages that were kept meanwhile have been looked up and filed", before
         )
-        self._told = ("", 0.0)
+        self._told = ""
         return True
 
     async def _claim_late(self, page: _LatePage) -> None:
@@ -172,9 +167,8 @@ class Claimant:
         if not isinstance(error, DedupError):
             logger.error("%s", fault, exc_info=error)
             return Failure.FAULT
-        text, now = str(error), time.monotonic()
-        if text != self._told[0] or now - self._told[1] > SILENCE:
-            self._told = (text, now)
+        if (text := str(error)) != self._told:
+            self._told = text
             logger.warning("No verdicts: %s (on_index_failure %s)", text, self._policy)
         return Failure.AWAY if isinstance(error, IndexUnavailableError) else Failure.UNUSABLE
 

@@ -8,13 +8,10 @@ from dedup.filter.stats import Stats
 from dedup.filter.visit import Crawl
 from dedup.filter.watch.audit import Audit
 from dedup.filter.watch.barren import Barren
-from dedup.filter.watch.doubts import Watch
+from dedup.filter.watch.doubts import INTERVAL, Watch
 from dedup.filter.watch.unreached import Unreached
 from dedup.index import Index
 from dedup.index.batching import end
-
-#: Seconds between two looks whether a crawl that is done is still needed.
-PAUSE = 0.2
 
 
 class Ending:
@@ -81,7 +78,7 @@ class Ending:
             is_busy = self.is_busy() or self.looks_for_missing()
             is_done = not is_busy and self._stats.get_value("dedup/fetched_again") == asked
             if not is_done:
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(INTERVAL)
 
     async def close(self) -> None:
         """Asks for nothing more."""

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from xxhash import xxh3_128_hexdigest
 
 from dedup.filter.noise.error_page import Address, ErrorPage, in_common
+from dedup.filter.noise.gaps import SEVERAL
 from dedup.filter.noise.likeness import still_kept
 from dedup.filter.noise.probe import Probe
 from dedup.filter.stats import Stats, count
@@ -36,12 +37,6 @@ logger = logging.getLogger(__name__)
 
 #: What records have for the rule by which these pages were found.
 RULE = "soft_404"
-#: A host is asked when this many of its pages may be such pages: one may be just a copy.
-SUSPECTS = 2
-#: Headings of a host that are remembered until it is asked.
-HEADINGS = 16
-#: Kept pages of a host that may be asked for again; one of them is not the page that others are like.
-KEPT = 2
 #: After this many drops on a host, and whenever they have doubled, a kept page of it has to show the same as before.  So
 #: many more may be dropped until it has, as pages are on their way then.
 FIRST_LOOK = 8
@@ -57,10 +52,9 @@ class _Site(Struct):
     pages: int = 0  #: that were judged
     like: int = 0  #: those of them that are like what it shows at addresses that lead nowhere
     dropped: int = 0  #: those of these that were dropped
-    kept: list[str] = []  #: page ids of the first kept pages that are like no other
+    #: Page ids of the first kept pages that are like no other: one of several is not the page that others are like.
+    kept: list[str] = []
     suspects: int = 0  #: those that are like a kept page of another name, until it is asked
-    #: Of headings that were met last, without the words of addresses: digests of them with these.
-    headings: Latest[int, int] = field(default_factory=lambda: Latest(HEADINGS))
     is_asked: bool = False
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)  #: held while it is asked
     due: int = FIRST_LOOK  #: after so many drops a kept page of it has to show still what it showed
@@ -90,6 +84,8 @@ class Soft404s:
         self._undo = undo
         self._fetches = fetches
         self._sites = Latest[str, _Site]()
+        # Of headings, with their hosts and without the words of addresses: digests of them with these.
+        self._headings = Latest[int, int]()
 
     async def ask(self, visit: Visit, page: Page, verdict: Verdict) -> bool:
         """Asks the host of a page what it shows at addresses that lead nowhere, or waits for that answer.  Returns whether it did.
@@ -105,10 +101,8 @@ class Soft404s:
         of = verdict.of_id or (verdict.near.page_id if verdict.near else "")
         control = next((page_id for page_id in site.kept if page_id not in {of, visit.page_id}), None)
         if not site.is_asked:
-            site.suspects += _names_another(visit.url, verdict) or _repeats(
-                site.headings, visit.url, page.heading
-            )
-        is_first = not site.is_asked and site.suspects >= SUSPECTS
+            site.suspects += _names_another(visit.url, verdict) or self._repeats(visit.url, page.heading)
+        is_first = not site.is_asked and site.suspects >= SEVERAL  # one may be just a copy
         is_due = site.dropped >= site.due and not site.turn.locked()
         if control is None or not (is_first or is_due) or not self._probe.asking.may_ask(visit.url):
             return False
@@ -153,9 +147,19 @@ class Soft404s:
                 count(self._stats, "probe/failed")
         else:
             site.like += _names_another(visit.url, verdict)  # it may be one, as far as anybody knows
-        if found.status in {"new", "same"} and found.near is None and len(site.kept) < KEPT:
+        if found.status in {"new", "same"} and found.near is None and len(site.kept) < SEVERAL:
             site.kept.append(visit.page_id)
         return found
+
+    def _repeats(self, url: str, heading: Sequence[str]) -> bool:
+        """Returns whether the heading of a page is that of another one of its host, but for the words of their addresses."""
+        left = Address(url).without(heading)
+        if not left:
+            return False
+        key, whole = hash((host(url), *left)), hash(tuple(heading))
+        other = self._headings.get(key, whole)
+        self._headings[key] = whole
+        return other != whole
 
     def _give_up(self, url: str) -> None:
         """A page of a host looks like a wall: no page of it is taken for a soft 404 any more."""
@@ -234,14 +238,3 @@ def _names_another(url: str, verdict: Verdict) -> bool:
     """Returns whether a verdict names a kept page that is called otherwise, of this host or of one that shows the same."""
     of = verdict.of if verdict.status == "duplicate" else verdict.near and verdict.near.url
     return bool(of) and name_of(of or "") != name_of(url)
-
-
-def _repeats(headings: Latest[int, int], url: str, heading: Sequence[str]) -> bool:
-    """Returns whether the heading of a page is that of another one but for the words of their addresses."""
-    left = Address(url).without(heading)
-    if not left:
-        return False
-    key, whole = hash(tuple(left)), hash(tuple(heading))
-    other = headings.get(key, whole)
-    headings[key] = whole
-    return other != whole

@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 
 #: The rule of such drops.
 RULE = "no_vary_search"
-#: Different headers of one path that are remembered.
-MAX_HEADERS = 4
 
 
 class _Original(NamedTuple):
@@ -47,7 +45,7 @@ class Variants:
         self._log = log
         self._watch = watch
         self._stats = stats
-        self._variances = Latest[str, tuple[Variance, ...]]()
+        self._variances = Latest[str, Variance]()  # what a path has said last
         self._pages = Latest[int, _Original](PAGES)
 
     def __bool__(self) -> bool:
@@ -62,9 +60,7 @@ class Variants:
         if variance is None or (key := _key(visit, variance)) is None:
             return
         path = visit.url.partition("#")[0].partition("?")[0]
-        known = self._variances.get(path, ())
-        if variance not in known:
-            self._variances[path] = (*known, variance)[-MAX_HEADERS:]
+        self._variances[path] = variance
         found = self._pages.get(key)
         if found is None or found.page_id == visit.page_id:
             self._pages[key] = _Original(visit.page_id, visit.url, outcome.fingerprint)
@@ -89,12 +85,10 @@ class Variants:
 
     def _find(self, visit: Visit) -> _Original | None:
         path = visit.url.partition("#")[0].partition("?")[0]
-        for variance in self._variances.get(path, ()):
-            key = _key(visit, variance)
-            kept = None if key is None else self._pages.get(key)
-            if kept is not None and kept.page_id != visit.page_id:
-                return kept
-        return None
+        variance = self._variances.get(path)
+        key = variance and _key(visit, variance)
+        kept = None if key is None else self._pages.get(key)
+        return kept if kept is not None and kept.page_id != visit.page_id else None
 
     async def _verdict(self, kept: _Original) -> Verdict | None:
         """Returns the verdict on variants of a page; None if that is not kept any more, or is filed with another content."""

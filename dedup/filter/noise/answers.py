@@ -11,7 +11,8 @@ from dedup.texts.differences import MAX_CELLS, edits
 #: Tokens that are between two differences, or else these are one: words of an advert agree by chance.  A sign counts with the
 #: word before it; in a row of signs each counts.
 BETWEEN = 4
-#: Lines of one path, times their tokens, that are compared to see which has become which: half a second.
+#: Lines of one path, times their tokens, that are compared to see which has become which; and tokens of a page, times the gaps
+#: that are sought among them: half a second at most.  Beyond that, lines have come and gone, and no gap is known.
 MAX_STEPS = 1_000_000
 
 _SIGNS = frozenset(".,:/'-")

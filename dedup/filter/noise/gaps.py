@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
-from dedup.filter.noise.answers import changes, differences, moved
+from dedup.filter.noise.answers import MAX_STEPS, changes, differences, moved
 from dedup.filter.noise.lines import Line
 
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
@@ -33,8 +33,6 @@ SEVERAL, MANY = 2, 4
 AROUND = 3
 #: Gaps of one sort that are remembered, and what each has shown: beyond that, what changes is content.
 MAX_GAPS, MAX_SHOWN = 256, 1_024
-#: Tokens of a page, times the gaps that are sought among them: half a second.  In what is beyond, none is known.
-MAX_STEPS = 4_000_000
 #: Stands for a gap, and for the ends of a line: no page has such tokens.
 GAP, START, END = "<*", "<^", "<$"
 

@@ -16,10 +16,9 @@ from dedup.page.siblings import PASSING
 
 #: Pages of a kind that are fetched again without a new gap, or of a host without any, before no other is, to learn of gaps.
 IDLE = 3
-#: Kept pages of a kind that are looked at anew when it has shown a new gap.
-RECENT = 64
-#: Pages of a kind by which it is known what its pages have in common.
-SAMPLE = 16
+#: Kept pages of one kind that make a section: one of them is fetched again to learn of its gaps, and by the last of them it is
+#: known what pages of that kind have in common.
+SECTION = 8
 
 _NUMBER = re.compile(r"\d+")
 
@@ -71,9 +70,9 @@ class Kind(Learned):
     dropped: Latest[str, None] = field(default_factory=Latest)
     drops: int = 0  #: how many these were in all
     #: Page ids of the last ones that were kept.
-    recent: Latest[str, None] = field(default_factory=lambda: Latest(RECENT))
+    recent: Latest[str, None] = field(default_factory=lambda: Latest(SECTION))
     #: Of some of these, hashes of the lines that are left without all that may be noise, by a digest of them.
-    sample: Latest[int, frozenset[int]] = field(default_factory=lambda: Latest(SAMPLE))
+    sample: Latest[int, frozenset[int]] = field(default_factory=lambda: Latest(SECTION))
     #: Page ids of kept pages, by what is left of them without all that may be noise.
     by: Latest[int, str] = field(default_factory=Latest)
     version: int = 0  #: of the gaps, when that was told

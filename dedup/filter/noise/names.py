@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dedup.filter.noise.lines import LIKE, SELF, Line, lines_of, numbers_in
 
-#: Numbers of more digits are not read.
-MOST_DIGITS = 19
 _NUMBER = re.compile(r"\d+")
 #: The number of each month, by its English names.
 _MONTHS = {
@@ -72,9 +70,11 @@ def _without(tokens: Sequence[str], own: set[int]) -> Iterator[str]:
 
 
 def _read(numbers: Iterable[str]) -> list[int]:
-    """Returns numbers as such; none if one of them is too long."""
-    found = [*numbers]
-    return [] if any(len(number) > MOST_DIGITS for number in found) else [*map(int, found)]
+    """Returns numbers as such; none if Python takes one of them for too long."""
+    try:
+        return [*map(int, numbers)]
+    except ValueError:
+        return []
 
 
 def _is_beside(numbers: Sequence[int], links: Iterable[Sequence[int]]) -> bool:

@@ -21,7 +21,7 @@ from dedup.filter.noise.again import Again
 from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.gaps import Seen, digest_of, least_of, left_of
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import Kind, has_own
+from dedup.filter.noise.kinds import SECTION, Kind, has_own
 from dedup.filter.noise.known import Known
 from dedup.filter.noise.likeness import Likeness, still_kept
 from dedup.filter.noise.lines import Line
@@ -41,8 +41,6 @@ from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
 
-#: Kept pages of one kind that make a section: one of them is fetched again to learn of its gaps.
-SECTION = 8
 #: How often one page is fetched again: an advert may be the same twice.
 TURNS = 3
 #: How the kept page that another one copies is filed, the verdict on its copies, what it has shown, and the rule.

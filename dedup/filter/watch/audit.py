@@ -29,8 +29,6 @@ from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
 
-#: Pages that share less than this are not the same, whatever the settings allow.
-LEAST = 0.5
 #: A rule is off on a kind of page if it is wrong more often than this, with confidence, and not only once: a kept page
 #: may have changed meanwhile.
 MOST_WRONG = 0.1
@@ -156,7 +154,8 @@ class Audit:
         if own is not None and rule not in EQUAL:
             return own.share
         whole = resemblance(self._detector.shingles(page), self._detector.shingles(kept))
-        return whole if whole < max(self._detector.min_resemblance, LEAST) else None
+        # Pages that share less than half are not the same, whatever the settings allow.
+        return whole if whole < max(self._detector.min_resemblance, LEAST_PROBED) else None
 
     def _own(self, page: Fingerprint, url: str, kept: Fingerprint, of: str) -> Shares | None:
         """Returns what is own to two pages; None where that can't be told."""

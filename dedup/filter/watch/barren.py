@@ -14,17 +14,13 @@ from contextlib import suppress
 
 from dedup.filter.claims import Claimant
 from dedup.filter.visit import Visit
-from dedup.filter.watch.doubts import Watch
+from dedup.filter.watch.doubts import INTERVAL, MAX_AGAIN, Watch
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Verdict
 from dedup.index.batching import end
 from dedup.latest import Latest
 from dedup.settings import Action
 
-#: A content of which no item came at so many addresses has none: else lists of a site without end would be followed for ever.
-ADDRESSES = 5
-#: Seconds that a near-duplicate which is tried waits for the page that it copies: that may wait for the place of the copy.
-PATIENCE = 1.0
 #: Why the copies of a barren page are fetched again.
 WHY = "no item came of the page that it duplicates"
 
@@ -73,7 +69,8 @@ class Barren:
         return self._note(page_id)
 
     def _note(self, page_id: str) -> bool:
-        left = ADDRESSES - 1 - self._addresses.get(page_id, 0)
+        # Of a content that has none, lists of a site without end would be followed for ever.
+        left = MAX_AGAIN - 1 - self._addresses.get(page_id, 0)
         if left > 0:
             self._barren[page_id] = None
             self._watch.undo(page_id, WHY, left)
@@ -110,10 +107,10 @@ class Barren:
             return await self._claimant.claim(visit.page_id, visit.url, fingerprint, visit.carried)
 
         if self._is_tried(visit, verdict) and self._claimant.is_open(of_id := verdict.of_id or ""):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._waited.setdefault(of_id, asyncio.Event()).wait(), PATIENCE)
+            with suppress(TimeoutError):  # that page may itself wait for the place of this one
+                await asyncio.wait_for(self._waited.setdefault(of_id, asyncio.Event()).wait(), INTERVAL)
             verdict = await judged_anew()
-        for _ in range(ADDRESSES):  # it may be near to several
+        for _ in range(MAX_AGAIN):  # it may be near to several
             if verdict.status != "duplicate" or (of_id := verdict.of_id or "") not in self._barren:
                 break
             await self._claimant.forget(of_id)
@@ -127,7 +124,7 @@ class Barren:
             return False
         self._copies[visit.kind] += 1
         number = self._copies[visit.kind]
-        if is_tried := number <= ADDRESSES or number & (number - 1) == 0:
+        if is_tried := number <= MAX_AGAIN or number & (number - 1) == 0:
             self._tried[visit.page_id] = None
         return is_tried
 

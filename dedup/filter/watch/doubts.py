@@ -29,13 +29,14 @@ from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two looks at the pages of other crawlers; `settle` tells of one's own.
+#: Seconds between two looks at the pages of other crawlers; `settle` tells of one's own.  A page waits as long for another one.
 INTERVAL = 1.0
 #: Seconds for which a page of another crawler is waited for by a crawl that is otherwise at its end.
 PATIENCE = 20.0
 #: ... and this many times as long if the page is done and its run is silent: by then the lease of a dead run has ended.
 SILENCE = 3.5
-#: A page is fetched again this often because a crawler died or was silent for too long; then it is kept in any case.
+#: A page is fetched again this often because a crawler died or was silent for too long; then it is kept in any case.  At as many
+#: addresses a content is tried that gives no item.
 MAX_AGAIN = 5
 #: Why a page is fetched again.
 NOT_SAID = "nobody has said what became of the page that it duplicates"

@@ -56,6 +56,11 @@ def test_lines_hold_what_can_be_seen(read: Read, markup: str, lines: list[str]) 
 
 
 @both
+def test_a_page_may_have_no_address(read: Read) -> None:
+    assert read("<p title='a b'>c", "") == [Line("p", ("<p", " title=", "a", "b", "<>", "c"), "p0")]
+
+
+@both
 def test_links_to_addresses_that_differ_in_numbers_are_marked(read: Read) -> None:
     (line,) = read("<a href=/view/a.html?id=٨ title=7>", marks_like=True)
     assert line.tokens == ("<a", " href=", "<@1", "٨", " title=", "7", "<>")

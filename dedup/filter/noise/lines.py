@@ -107,7 +107,7 @@ class _Values:
             numbers = numbers_in(value)
             return [f"{LIKE}{len(numbers)}", *numbers]
         if len(value) > len(self.quoted[0]):
-            for own in self.quoted:
+            for own in filter(None, self.quoted):  # a row of an archive may have no URL
                 value = _with_self(value, own)
         return _tokens(value)
 

@@ -8,11 +8,8 @@ import copy
 import os
 import threading
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -21,8 +18,9 @@ from dedup.errors import DedupError, IndexCorruptError
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
-from dedup.index.lifecycle import State, of_one_crawl, state_of
+from dedup.index.lifecycle import State, state_of
 from dedup.index.local.file import IndexFile
+from dedup.index.local.runs import Runs
 from dedup.index.local.sqlite import Store
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
@@ -45,62 +43,6 @@ class ClaimedPage(Struct, eq=False):
     replaces: str | None = None  # the page of an earlier run in whose place it was met
     before: Entry | None = None  # what it is again if it is released, where no file has it
     known: bool = False  # of a RECLAIMED one, whether it `is_known`
-
-
-class Leases(NamedTuple):
-    """What a run knows of the others, by when they began or have finished."""
-
-    run: str
-    began: Mapping[str, int]
-    ended: Mapping[str, int]
-
-    def are_alive(self, run: str) -> bool:
-        return run == self.run or run in self.began
-
-    def have_finished(self, run: str) -> bool:
-        since = 0 if of_one_crawl(run, self.run) else self.began.get(self.run, 0)
-        return self.ended.get(run, 0) > since
-
-
-class Runs:
-    """The runs that are open, each any number of times, and those that have finished.
-
-    >>> runs = Runs()
-    >>> for run in ("a", "b", "b"):
-    ...     runs.begin(run)
-    >>> [runs.end(run, finished=True) for run in ("b", "a")], runs.leases("b").have_finished("a"), runs.are_over
-    ([False, True], True, False)
-    """
-
-    def __init__(self) -> None:
-        self._clock = count(1)
-        self._times = Counter[str]()  # that each is open
-        self._began: dict[str, int] = {}
-        self._ended: dict[str, int] = {}
-
-    def begin(self, run: str) -> None:
-        """Opens a run, once more if it is open."""
-        self._times[run] += 1
-        self._began.setdefault(run, next(self._clock))
-
-    def end(self, run: str, *, finished: bool) -> bool:
-        """Closes a run once, and returns whether it is no longer open."""
-        self._times[run] -= 1
-        if self._times[run]:
-            return False
-        del self._times[run], self._began[run]
-        if finished:
-            self._ended[run] = next(self._clock)
-        return True
-
-    @property
-    def are_over(self) -> bool:
-        """True if no run is open."""
-        return not self._began
-
-    def leases(self, run: str) -> Leases:
-        """Returns what a run knows of the others."""
-        return Leases(run, self._began, self._ended)
 
 
 class Shelf:

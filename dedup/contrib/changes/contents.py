@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from xxhash import xxh3_64_intdigest
 
 from dedup.contrib.changes.file import signed
+from dedup.contrib.changes.noise import WordGaps
 from dedup.filter.change import Said
 from dedup.filter.noise.probe import Probe
-from dedup.filter.noise.words import WordGaps, with_breaks
+from dedup.filter.noise.words import with_breaks
 from dedup.fingerprint.chrome import KNOWN
 from dedup.fingerprint.digests import with_data
 from dedup.fingerprint.evidence import Part

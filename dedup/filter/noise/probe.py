@@ -19,7 +19,7 @@ from typing import Any
 
 from dedup.filter.noise.again import Again
 from dedup.filter.noise.answers import said_in
-from dedup.filter.noise.gaps import Seen, digest_of, least_of, left_of
+from dedup.filter.noise.gaps import Gaps, Seen, digest_of, least_of, left_of
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import SECTION, Kind, has_own
 from dedup.filter.noise.known import Known
@@ -206,8 +206,8 @@ class Probe:
         if owns_words and all(kind.is_trusted for kind in kinds):
             its = left_of(a, seen, kept.own, *gaps)
             if its == left_of(b, seen, here.own, *gaps):
-                changes = [here.own] if here.own else []
-                return self._check_due(kind, here, kept, is_checked=its in (own, least_of(b, *changes)))
+                is_checked = its in (own, least_of(b, here.own or Gaps()))
+                return self._check_due(kind, here, kept, is_checked=is_checked)
         its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
         if its != rest:
             if not near:

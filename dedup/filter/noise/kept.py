@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from dedup.filter.noise.gaps import Gaps
+from dedup.filter.noise.gaps import MANY, Gaps
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.names import nameless
 from dedup.filter.visit import Visit
@@ -67,8 +67,9 @@ class KeptPages:
 
     def __init__(self) -> None:
         self._pages = Latest[str, Shown](PAGES)
-        #: Page ids, and the addresses of them or of their copies, by the names that others may share with these.
-        self._named = Latest[Name, tuple[str, str]](PAGES)
+        #: Page ids, and the addresses of them or of their copies, by the names that others may share with these.  What more
+        #: than many kept pages are called is the name of none.
+        self._named = Latest[Name, dict[str, str]](PAGES)
         self._held = dict[str, int]()  # characters of the markup that is held, by page id, the oldest first
         self._size = 0
         self._read = OrderedDict[str, Shown]()
@@ -85,9 +86,9 @@ class KeptPages:
         return self._pages.get(page_id)
 
     def like(self, page: Shown) -> list[Shown]:
-        """Returns the first kept pages of whose addresses, or of a copy's, all is the same but hosts, folders and one parameter."""
-        found = (self._pages.get(page_id) for page_id, _ in self._like(page.url))
-        return [*filter(None, found)]
+        """Returns the kept pages of whose addresses, or of a copy's, all is the same but hosts, folders and one parameter."""
+        found = dict.fromkeys(page_id for page_id, _ in self._like(page.url))
+        return [*filter(None, map(self._pages.get, found))]
 
     def address_like(self, page: Shown, url: str) -> str:
         """Returns the address of a kept page, or of a copy of it, that shares a name with a URL; "" if there is none."""
@@ -96,12 +97,16 @@ class KeptPages:
 
     def name(self, page_id: str, url: str) -> None:
         """Notes an address at which a kept page, or a copy of it, is."""
-        for name in names_of(url)[0]:
+        for name in names_of(url):
             if name not in self._named:
-                self._named[name] = page_id, url
+                self._named[name] = {}
+            if len(found := self._named[name]) <= MANY:
+                found.setdefault(page_id, url)
 
     def _like(self, url: str) -> Iterator[tuple[str, str]]:
-        return filter(None, map(self._named.get, names_of(url)[1]))
+        for found in filter(None, map(self._named.get, names_of(url))):
+            if len(found) <= MANY:
+                yield from found.items()
 
     def add(self, page: Shown) -> None:
         """Takes up a page, or what it shows by now."""
@@ -122,20 +127,19 @@ class KeptPages:
         self._size -= self._held.pop(page_id, 0)
 
 
-def names_of(url: str) -> tuple[list[Name], list[Name]]:
-    """Returns by which names a page is found: the last part of its path and its parameters, but for one at most; and by which it is sought.
+def names_of(url: str) -> list[Name]:
+    """Returns the names of a page: the last part of its path and its parameters, or all but one of these.
 
-    >>> names_of("http://a.org/print/view?id=7")
-    ([('view', 'id=7')], [('view', 'id=7'), ('view',)])
+    >>> names_of("http://a.org/print/view?id=7&sid=9f86d081884c7d65")
+    [('view', 'id=7'), ('view',)]
     """
     path, _, query = strip_session(url).partition("?")
     parameters = sorted(filter(None, query.split("&")))[:MAX_PARAMETERS]
     name = path.rstrip("/").rpartition("/")[2]
     fewer = [(name, *parameters[:at], *parameters[at + 1 :]) for at in range(len(parameters))]
-    whole = (name, *parameters)
-    return [whole, *(fewer if len(parameters) > 1 else ())], [whole, *fewer]
+    return [(name, *parameters), *fewer]
 
 
 def share_name(url: str, other: str) -> bool:
-    """Returns whether two addresses share a name, by which one is found when the other is sought."""
-    return not {*names_of(url)[0]}.isdisjoint(names_of(other)[1])
+    """Returns whether two addresses share a name."""
+    return not {*names_of(url)}.isdisjoint(names_of(other))

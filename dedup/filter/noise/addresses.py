@@ -45,7 +45,7 @@ class Addresses:
             change = self.changes[key] = self.changes.get(key) or Change()
             change.differs |= not is_equal
             if is_equal and len(change.names) < SEVERAL:
-                change.names.add(names_of(url)[0])
+                change.names.add(names_of(url)[0][0])
 
     def may_mean_one(self, url: str, other: str) -> bool:
         """Returns whether all changes between two addresses have led to the same content, as far as is known."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from dedup.filter.noise.gaps import MANY, Gaps
+from dedup.filter.noise.gaps import SEVERAL, Gaps
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.names import nameless
 from dedup.filter.visit import Visit
@@ -67,8 +67,8 @@ class KeptPages:
 
     def __init__(self) -> None:
         self._pages = Latest[str, Shown](PAGES)
-        #: Page ids, and the addresses of them or of their copies, by the names that others may share with these.  What more
-        #: than many kept pages are called is the name of none.
+        #: Page ids, and the addresses of them or of their copies, by the names that others may share with these: the first
+        #: several, such as a print version and a page that was kept beside it.
         self._named = Latest[Name, dict[str, str]](PAGES)
         self._held = dict[str, int]()  # characters of the markup that is held, by page id, the oldest first
         self._size = 0
@@ -86,7 +86,7 @@ class KeptPages:
         return self._pages.get(page_id)
 
     def like(self, page: Shown) -> list[Shown]:
-        """Returns the kept pages of whose addresses, or of a copy's, all is the same but hosts, folders and one parameter."""
+        """Returns the first kept pages of whose addresses, or of a copy's, all is the same but hosts, folders and one parameter."""
         found = dict.fromkeys(page_id for page_id, _ in self._like(page.url))
         return [*filter(None, map(self._pages.get, found))]
 
@@ -97,16 +97,15 @@ class KeptPages:
 
     def name(self, page_id: str, url: str) -> None:
         """Notes an address at which a kept page, or a copy of it, is."""
-        for name in names_of(url):
+        for name in names_of(url)[0]:
             if name not in self._named:
                 self._named[name] = {}
-            if len(found := self._named[name]) <= MANY:
+            if len(found := self._named[name]) < SEVERAL:
                 found.setdefault(page_id, url)
 
     def _like(self, url: str) -> Iterator[tuple[str, str]]:
-        for found in filter(None, map(self._named.get, names_of(url))):
-            if len(found) <= MANY:
-                yield from found.items()
+        for name in names_of(url)[1]:
+            yield from self._named.get(name, {}).items()
 
     def add(self, page: Shown) -> None:
         """Takes up a page, or what it shows by now."""
@@ -127,19 +126,20 @@ class KeptPages:
         self._size -= self._held.pop(page_id, 0)
 
 
-def names_of(url: str) -> list[Name]:
-    """Returns the names of a page: the last part of its path and its parameters, or all but one of these.
+def names_of(url: str) -> tuple[list[Name], list[Name]]:
+    """Returns by which names a page is found: the last part of its path and its parameters, but for one at most; and by which it is sought.
 
-    >>> names_of("http://a.org/print/view?id=7&sid=9f86d081884c7d65")
-    [('view', 'id=7'), ('view',)]
+    >>> names_of("http://a.org/print/view?id=7")
+    ([('view', 'id=7')], [('view', 'id=7'), ('view',)])
     """
     path, _, query = strip_session(url).partition("?")
     parameters = sorted(filter(None, query.split("&")))[:MAX_PARAMETERS]
     name = path.rstrip("/").rpartition("/")[2]
     fewer = [(name, *parameters[:at], *parameters[at + 1 :]) for at in range(len(parameters))]
-    return [(name, *parameters), *fewer]
+    whole = (name, *parameters)
+    return [whole, *(fewer if len(parameters) > 1 else ())], [whole, *fewer]
 
 
 def share_name(url: str, other: str) -> bool:
-    """Returns whether two addresses share a name."""
-    return not {*names_of(url)}.isdisjoint(names_of(other))
+    """Returns whether two addresses share a name, by which one is found when the other is sought."""
+    return not {*names_of(url)[0]}.isdisjoint(names_of(other)[1])

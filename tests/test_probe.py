@@ -18,6 +18,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from dedup.droplog.log import DropLog
 from dedup.filter import Counts, Crawl, Filter, Visit
+from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
 from dedup.page.html import Page
@@ -542,6 +543,18 @@ async def test_no_page_is_dropped_for_a_wall_that_stands_where_a_kept_page_was()
     site.html = lambda number: shown(number) if site.served < 40 else wall  # type: ignore[method-assign]
     _, counts = await crawl(site, 80)
     assert "dedup/probed" not in counts
+
+
+def test_a_page_is_compared_with_every_version_of_its_name_that_is_kept() -> None:
+    """The first may be a print version, of which it is no copy."""
+
+    def shown(url: str) -> Shown:
+        return Shown(url, url, url, 0, 0, 0, "<p>a")
+
+    kept, print_version, page = KeptPages(), "http://a.org/print/lamp", "http://a.org/lamp"
+    for url in (print_version, page):
+        kept.add(shown(url))
+    assert [found.url for found in kept.like(shown("http://mirror.net/lamp"))] == [print_version, page]
 
 
 # --- Over HTTP --------------------------------------------------------------------------------------

@@ -145,7 +145,7 @@ def of_a_wrong_type(client: redis.Redis) -> None:
 def test_an_index_emptied_or_damaged_in_mid_crawl(
     crawl: Run, site: Site, server: Server, policy: str, fault: Callable[[redis.Redis], None]
 ) -> None:
-    client = redis.Redis(unix_socket_path=str(server.socket))
+    client = server.client
     asked = [0]
 
     def on_request(path: str) -> None:
@@ -216,7 +216,7 @@ def test_what_was_dropped_for_a_page_of_a_crawler_that_died_is_fetched_again(
     crawl: Run, server: Server
 ) -> None:
     """The other crawler's page: it was claimed, and its lease ends while our crawl is at its end."""
-    client = redis.Redis(unix_socket_path=str(server.socket))
+    client = server.client
     settings = {"DEDUP_INDEX": f"unix://{server.socket}", "DEDUP_NAMESPACE": "test"}
     pages = {"/": page("home", "/b"), "/b": page("story", more="changed"), "/a": page("story")}
 

@@ -3,6 +3,7 @@
 import random
 import signal
 import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,9 +80,13 @@ class Store:
 
     @cached_property
     def client(self) -> redis.Redis | None:
-        """Of the Redis, if the index is there."""
+        """Of the Redis, if the index is there; it is closed when this store goes."""
+        if "DEDUP_NAMESPACE" not in self.settings:
+            return None
         _, socket = str(self.settings["DEDUP_INDEX"]).split(":", 1)
-        return redis.Redis(unix_socket_path=socket[2:]) if "DEDUP_NAMESPACE" in self.settings else None
+        client = redis.Redis(unix_socket_path=socket[2:])
+        weakref.finalize(self, client.close)
+        return client
 
     def wait(self) -> None:
         """Until the leases of the runs that were killed are over."""

@@ -75,8 +75,10 @@ def test_two_workers_keep_each_content_once_and_share_hosts(server: Server, tmp_
     assert said.count("All workers of this crawl: ") == 1
     assert f"All workers of this crawl: {new} pages kept, {dropped} dropped" in said
     # The crawl of both has one name, by which it is forgotten.
-    info = scrapy("index", "info", *where).stdout
-    (name,) = re.findall(r" ([0-9a-f]{16}) \(2 workers\)$", info, re.MULTILINE)
+    info = scrapy("index", "info", *where)
+    found = re.search(r" ([0-9a-f]{16}) \(2 workers\)$", info.stdout, re.MULTILINE)
+    assert found, info
+    name = found[1]
     listed = scrapy("index", "forget", "--run", name, "--dry-run", *where).stdout.splitlines()
     assert len(listed) == site.contents + 1
     assert len({line.split()[3] for line in listed[:-1]}) == 2  # runs

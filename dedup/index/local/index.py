@@ -1,7 +1,7 @@
 """The embedded index: numpy sorted tables in memory, over a SQLite file if it has a path.
 
 A page is filed in one step because nothing in that awaits, and a lock keeps other threads out.  One process at a time
-holds a file; all its runs share what is open (see `dedup.index.local.shelf`).
+holds a file; all its runs share what is open (see `dedup.index.local.shelves`).
 """
 
 import asyncio
@@ -21,7 +21,8 @@ from dedup.index.contract import Index
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
-from dedup.index.local.shelf import ClaimedPage, Shelf, join, leave
+from dedup.index.local.shelf import ClaimedPage, Shelf
+from dedup.index.local.shelves import join, leave
 from dedup.index.parameters import Parameters
 from dedup.index.verdict import Verdict
 from dedup.index.weighing import MAX_EQUAL, MAX_LOOKED, MAX_RARE, Order

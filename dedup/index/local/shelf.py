@@ -1,14 +1,13 @@
 """The pages of one local index, shared by all runs of this process: tables in memory, over a file if it has one.
 
 What a page is depends on the run that asks (see `dedup.index.lifecycle`).  Nothing here awaits; whoever calls
-holds the lock, so that runs in other threads stay out.  A file is opened by the first of its runs, and closed by the last.
+holds the lock, so that runs in other threads stay out.
 """
 
 import copy
-import os
 import threading
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -19,7 +18,6 @@ from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State, state_of
-from dedup.index.local.file import IndexFile
 from dedup.index.local.runs import Runs
 from dedup.index.local.sqlite import Store
 from dedup.index.local.tables import SortedTables
@@ -314,44 +312,3 @@ class Shelf:
         """Lets go of the file."""
         if self.store is not None:
             self.store.close()
-
-
-#: What is open in this process, by process (a fork has nothing open) and real path.
-_shelves: dict[tuple[int, str], Shelf] = {}
-_joining = threading.Lock()
-
-
-def join(
-    path: str, run: str, parameters: Mapping[str, str], check: Callable[[Mapping[str, str]], Parameters]
-) -> Shelf:
-    """Returns the index in a file, for one run more; made of those parameters if there is none.
-
-    ``check`` gets the parameters that are stored.
-    """
-    with _joining:
-        key = os.getpid(), str(IndexFile(path).path)
-        shelf = _shelves.get(key)
-        if shelf is not None and shelf.store is not None:
-            shelf.store.check_identity()
-            check(shelf.store.header)
-            shelf.begin(run)
-        else:
-            store = Store(path, parameters)
-            try:
-                shelf = Shelf(f"file:{store.name}", check(store.header), store)
-                store.hold()
-                shelf.begin(run)
-            except BaseException:
-                store.close()
-                raise
-            _shelves[key] = shelf
-        return shelf
-
-
-def leave(shelf: Shelf, run: str, finished: bool) -> None:
-    """A run ends; the last one closes the index."""
-    with _joining:
-        if shelf.end(run, finished=finished):
-            for key in [key for key, other in _shelves.items() if other is shelf]:
-                del _shelves[key]
-            shelf.close()

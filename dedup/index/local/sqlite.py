@@ -24,17 +24,16 @@ from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import packed
 from dedup.index.local.file import (
-    APPLICATION_ID,
     COLUMNS,
     HOST_COLUMNS,
-    LAYOUT,
+    NOTES,
+    SCHEMA,
     IndexFile,
     checksum,
     entry_of,
     row_of,
     table_of,
 )
-from dedup.index.local.segments import SCHEMA as SEGMENTS
 from dedup.index.local.segments import unpack, update
 from dedup.index.local.table import Numbers
 from dedup.printing import printable
@@ -48,45 +47,6 @@ ASKED = 500
 CACHE, LARGE_CACHE = 2_000, 16_000
 #: A file holds no more tables of hosts than this; those that were saved the longest ago are forgotten.
 MAX_SAVED = 10_000
-
-#: What crawls have noted of hosts, for those after them; files that were made before have no such table.
-NOTES = """
-CREATE TABLE IF NOT EXISTS notes (
-    number INTEGER PRIMARY KEY,     -- in the order of writing
-    host TEXT NOT NULL UNIQUE,
-    octets BLOB NOT NULL            -- compressed
-)"""
-#: What a new file begins with.
-SCHEMA = f"""
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {LAYOUT};
-CREATE TABLE header (           -- parameters, the process that holds the file, and runs that are open or have died
-    name TEXT PRIMARY KEY, value TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE pages (
-    number INTEGER PRIMARY KEY,     -- in the order of confirmation
-    page_id TEXT NOT NULL UNIQUE,
-    url TEXT NOT NULL,
-    simhash BLOB NOT NULL,          -- 8 bytes, big-endian
-    scope BLOB NOT NULL,            -- 8 bytes, big-endian; the tables hold each key XOR scope
-    digest BLOB NOT NULL,           -- of its tokens, 8 bytes, big-endian
-    bands BLOB NOT NULL,            -- 8 bytes each, big-endian; empty where simhashes are looked up
-    sketch BLOB NOT NULL,
-    filed INTEGER NOT NULL,         -- when it was claimed, in seconds since 1970
-    run TEXT NOT NULL,              -- by which run
-    markup BLOB NOT NULL,           -- the digest of its markup, 8 bytes, big-endian
-    called BLOB NOT NULL,           -- heading, names and place, 8 bytes each, big-endian
-    rare BLOB NOT NULL,             -- its least rare shingles, 8 bytes each, big-endian; 0: none
-    checksum BLOB NOT NULL          -- XXH3 of the twelve columns above, 8 bytes, big-endian
-);
-CREATE INDEX pages_by_run ON pages (run, filed);   -- by which pages of a run, or before a time, are found
-CREATE TABLE hosts (
-    number INTEGER PRIMARY KEY,     -- in the order of saving
-    name TEXT NOT NULL UNIQUE,
-    chrome BLOB NOT NULL,           -- its table, compressed
-    checksum BLOB NOT NULL          -- XXH3 of the two columns above, 8 bytes, big-endian
-);
-{SEGMENTS}"""
 
 
 class Store(IndexFile):

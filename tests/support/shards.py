@@ -73,9 +73,17 @@ class Hosts:
             return None
         rng = random.Random(content)
         text = " ".join("".join(rng.choices("abcdefghijklmnop", k=6)) for _ in range(200))
-        near = {2 * content + 1, 2 * content + 2, self.contents - 1 - content} - {0}
+        near = {2 * content + 1, 2 * content + 2, self.contents - 1 - content}
         near.add(content + len(self.names))  # of the same host, so that no worker needs another one to go on
-        links = [self.url(other, copy) for other in sorted(near) if other < self.contents for copy in (0, 1)]
+        starts = set(
+            range(len(self.names))
+        )  # have no copies that are found, so that each worker keeps a content
+        links = [
+            self.url(other, copy)
+            for other in sorted(near - starts)
+            if other < self.contents
+            for copy in (0, 1)
+        ]
         anchors = " ".join(f'<a href="{link}">more</a>' for link in links)
         return f"<title>{content}</title><p>{text}{' once more' if found[2] else ''}</p>{anchors}"
 

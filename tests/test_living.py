@@ -70,3 +70,21 @@ async def test_a_kept_page_is_found_by_the_name_of_its_copy() -> None:
     fates = await crawl(order)
     kept = {page.key for page in order if page.form == "print" and page.url in fates.kept}
     assert len(kept) == 2 * SEVERAL  # until it is known what pages have in common, and what addresses mean
+
+
+@driven
+async def test_a_print_version_teaches_what_its_address_means_whichever_came_first() -> None:
+    pages = pages_of("coins", ALL["coins"], "words", NOISES["shuffled"])
+    own, prints = ([page for page in pages if page.form == form] for form in ("", "print"))
+    fates = await crawl([*own[12:], own[0], *prints[:3], *own[1:12], *prints[3:]])
+    assert [page.url for page in prints[3:] if page.url in fates.kept] == []
+
+
+@driven
+async def test_a_copy_at_another_address_is_found_however_long_ago_its_page_was_kept() -> None:
+    order = shuffled(pages_of("proverbs", ALL["proverbs"], "words", NOISES["shuffled"]), 2)
+    fates = await crawl(order, seed=1)
+    own = {page.key: at for at, page in enumerate(order) if page.url in fates.kept and not page.form}
+    others = {page.key: at for at, page in enumerate(order) if page.url in fates.kept and page.form == "other"}
+    late = len(order) // 2  # before that, not all of the noise is known
+    assert [key for key, at in others.items() if at > max(late, own.get(key, at))] == []

@@ -557,6 +557,17 @@ def test_a_page_is_compared_with_every_version_of_its_name_that_is_kept() -> Non
     assert [found.url for found in kept.like(shown("http://mirror.net/lamp"))] == [print_version, page]
 
 
+def test_a_page_is_compared_with_one_that_has_a_parameter_more_unless_several_have() -> None:
+    def shown(url: str) -> Shown:
+        return Shown(url, url, url, 0, 0, 0, "<p>a")
+
+    kept, page = KeptPages(), shown("http://mirror.net/lamp")
+    kept.add(shown("http://a.org/lamp?x=mail"))
+    assert [found.url for found in kept.with_more(page)] == ["http://a.org/lamp?x=mail"]
+    kept.add(shown("http://a.org/lamp?x=web"))
+    assert kept.with_more(page) == []
+
+
 # --- Over HTTP --------------------------------------------------------------------------------------
 
 ENTRIES = 12

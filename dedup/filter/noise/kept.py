@@ -1,7 +1,7 @@
 """Kept pages, with what they and their other answers have shown."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -70,6 +70,8 @@ class KeptPages:
         #: Page ids, and the addresses of them or of their copies, by the names that others may share with these: the first
         #: several, such as a print version and a page that was kept beside it.
         self._named = Latest[Name, dict[str, str]](PAGES)
+        #: Names that are nothing but these and one parameter; () once several are.
+        self._more = Latest[Name, Name](PAGES)
         self._held = dict[str, int]()  # characters of the markup that is held, by page id, the oldest first
         self._size = 0
         self._read = OrderedDict[str, Shown]()
@@ -87,25 +89,40 @@ class KeptPages:
 
     def like(self, page: Shown) -> list[Shown]:
         """Returns the first kept pages of whose addresses, or of a copy's, all is the same but hosts, folders and one parameter."""
-        found = dict.fromkeys(page_id for page_id, _ in self._like(page.url))
-        return [*filter(None, map(self._pages.get, found))]
+        return self._found(self._like(page.url))
+
+    def with_more(self, page: Shown) -> list[Shown]:
+        """Returns the first kept pages whose addresses say the same and one parameter, if all that say so have one value of it."""
+        return self._found(self._with_more(page.url))
 
     def address_like(self, page: Shown, url: str) -> str:
         """Returns the address of a kept page, or of a copy of it, that shares a name with a URL; "" if there is none."""
-        found = (like for page_id, like in self._like(url) if page_id == page.page_id)
+        found = (
+            like for page_id, like in (*self._like(url), *self._with_more(url)) if page_id == page.page_id
+        )
         return page.url if share_name(page.url, url) else next(found, "")
 
     def name(self, page_id: str, url: str) -> None:
         """Notes an address at which a kept page, or a copy of it, is."""
-        for name in names_of(url)[0]:
+        names, (whole, *fewer) = names_of(url)
+        for name in names:
             if name not in self._named:
                 self._named[name] = {}
             if len(found := self._named[name]) < SEVERAL:
                 found.setdefault(page_id, url)
+        for name in {*fewer} - {*names}:
+            self._more[name] = whole if self._more.get(name, whole) == whole else ()
 
     def _like(self, url: str) -> Iterator[tuple[str, str]]:
         for name in names_of(url)[1]:
             yield from self._named.get(name, {}).items()
+
+    def _with_more(self, url: str) -> Iterator[tuple[str, str]]:
+        for name in names_of(url)[1]:
+            yield from self._named.get(self._more.get(name, ()), {}).items()
+
+    def _found(self, named: Iterable[tuple[str, str]]) -> list[Shown]:
+        return [*filter(None, map(self._pages.get, dict(named)))]
 
     def add(self, page: Shown) -> None:
         """Takes up a page, or what it shows by now."""

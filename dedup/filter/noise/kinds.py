@@ -70,7 +70,7 @@ class Kind(Learned):
     dropped: Latest[str, None] = field(default_factory=Latest)
     drops: int = 0  #: how many these were in all
     #: Page ids of the last ones that were kept.
-    recent: Latest[str, None] = field(default_factory=lambda: Latest(SECTION))
+    recent: Latest[str, None] = field(default_factory=lambda: Latest(SECTION * SECTION))
     #: Of some of these, hashes of the lines that are left without all that may be noise, by a digest of them.
     sample: Latest[int, frozenset[int]] = field(default_factory=lambda: Latest(SECTION))
     #: Page ids of kept pages, by what is left of them without all that may be noise.

@@ -9,7 +9,7 @@ from dedup.errors import DedupError
 from dedup.filter.noise.addresses import Addresses, Unique, unique_of
 from dedup.filter.noise.gaps import SEVERAL, Gaps, least_of
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import IDLE, Kind, Learned, folder_of, has_own, kind_of
+from dedup.filter.noise.kinds import IDLE, SECTION, Kind, Learned, folder_of, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import lines_of
 from dedup.filter.noise.notes import Notes
@@ -135,7 +135,7 @@ class Known:
 
     async def look_anew(self, kind: Kind) -> None:
         """Looks again what is left of the last kept pages of a kind, if it has shown more gaps since."""
-        if kind.version == kind.gaps.version and 2 * len(kind.sample) >= len(kind.recent):
+        if kind.version == kind.gaps.version and 2 * len(kind.sample) >= min(SECTION, len(kind.recent)):
             return
         self._hold(kind)
         kind.version, recent = kind.gaps.version, [*kind.recent]

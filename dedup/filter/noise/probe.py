@@ -111,11 +111,14 @@ class Probe:
     ) -> "_Copied | Verdict":
         """Returns how the kept page that this one copies is filed; or the verdict, if there is none."""
         scope = scope_mask(self._index.settings.scope, storable_url(visit.url)) ^ visit.carried
-        for candidate in await self._candidates(here, verdict.near):
+        candidates = await self._candidates(here, verdict.near)
+        others = [kept for kept in self._kept.with_more(here) if kept not in candidates]
+        for candidate in [*candidates, *others]:
             filed = await self._index.find(candidate.page_id)
             if filed is None or filed.digest != candidate.digest or filed.scope != scope:
                 continue
-            near = is_near(here, candidate, self._likeness.evidence(fingerprint, filed))
+            evidence = self._likeness.evidence(fingerprint, filed)
+            near = candidate in candidates and is_near(here, candidate, evidence)
             kept, why = await self._content(visit, here, candidate, near=near)
             rule = "address" if why else "probe"
             if not why or await self._mean_one(visit, here, kept):
@@ -159,8 +162,9 @@ class Probe:
             await self._ask(visit, here, here)  # what tells them apart may be noise of its kind
             its, own = [await self._known.unique(page) for page in (kept, here)]
         is_known = self._known.addresses.may_mean_one(url, here.url)
-        if own.is_on(its) or (kind.is_known and its_kind.is_known and its.words and not its.is_on(own)):
-            self._known.addresses.note(url, here.url, is_equal=own.is_on(its))
+        is_equal = own.is_on(its) or its.is_on(own)
+        if is_equal or (kind.is_known and its_kind.is_known and its.words):
+            self._known.addresses.note(url, here.url, is_equal=is_equal)
         return own.is_on(its) and is_known and own.targets <= its.targets
 
     async def _content(self, visit: Visit, here: Shown, kept: Shown, *, near: bool) -> tuple[Shown, str]:
@@ -309,11 +313,11 @@ class Probe:
         if not here.markup:
             return
         self._manners.note(visit)
-        kind = self._known.kind(here.url)
-        kind.kept += 1
-        kind.recent[here.page_id] = None
-        if kind.asked and kind.version == kind.gaps.version:
-            self._known.note(kind, here)
+        self._known.kind(here.url).kept += 1
+        for kind in self._known.of_both(here.url, here.url):
+            kind.recent[here.page_id] = None
+            if kind.asked and kind.version == kind.gaps.version:
+                self._known.note(kind, here)
         self._kept.add(here)
 
     async def meet(self, page_id: str | None, page: Page) -> None:

@@ -305,8 +305,7 @@ def test_no_page_takes_long(kind: str) -> None:
 
 
 def test_what_a_page_shows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gaps, "MAX_GAPS", 9)
-    monkeypatch.setattr(gaps, "MAX_SHOWN", 20)
+    monkeypatch.setattr(gaps, "MAX_KNOWN", 9)
     known = Gaps()
     for seed in map(str, range(30)):
         for make in partial(lines_alike, count=4), partial(advert, "a"):
@@ -314,7 +313,7 @@ def test_what_a_page_shows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(known.within) <= 9
     assert all(len(each) <= 9 for each in known.within.values())
     assert len(known.coming) <= 9
-    assert all(len(shown.values) <= 20 for shown in known.coming.values())
+    assert all(len(shown.values) <= 9 for shown in known.coming.values())
 
 
 def shown(number: int, size: int) -> Shown:

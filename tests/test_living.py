@@ -85,6 +85,8 @@ async def test_a_copy_at_another_address_is_found_however_long_ago_its_page_was_
     order = shuffled(pages_of("proverbs", ALL["proverbs"], "words", NOISES["shuffled"]), 2)
     fates = await crawl(order, seed=1)
     own = {page.key: at for at, page in enumerate(order) if page.url in fates.kept and not page.form}
-    others = {page.key: at for at, page in enumerate(order) if page.url in fates.kept and page.form == "other"}
+    others = {
+        page.key: at for at, page in enumerate(order) if page.url in fates.kept and page.form == "other"
+    }
     late = len(order) // 2  # before that, not all of the noise is known
     assert [key for key, at in others.items() if at > max(late, own.get(key, at))] == []

@@ -17,9 +17,6 @@ from dedup.settings import Action
 DONE = {"drop": "dropped", "nofollow": "not_followed", "mark": "marked"}
 LINKS = {"drop": "links_not_followed", "nofollow": "links_not_followed", "mark": "links_marked"}
 
-#: At most this many characters of noise are in a record.
-MAX_NOISE = 200
-
 
 def make_record(
     visit: Visit,
@@ -32,7 +29,6 @@ def make_record(
     """Returns what the log says of a page that is a near-duplicate."""
     evidence = verdict.evidence
     own, matching = (round(evidence.own), round(evidence.matching)) if evidence else (None, None)
-    noise = None if verdict.noise is None else verdict.noise[:MAX_NOISE]
     return make(
         time=now(),
         url=strip_user(visit.url),
@@ -49,7 +45,7 @@ def make_record(
         links=fingerprint.links,
         bytes=visit.size,
         rule=verdict.rule or "",
-        noise=noise,
+        noise=verdict.noise,
         judge=verdict.judge,
         action=action,
         referer=strip_user(visit.referer) if visit.referer else None,

@@ -20,6 +20,7 @@ from xxhash import xxh3_128_hexdigest
 
 from dedup.filter.noise.error_page import Address, ErrorPage, in_common
 from dedup.filter.noise.gaps import SEVERAL
+from dedup.filter.noise.kinds import SECTION
 from dedup.filter.noise.likeness import still_kept
 from dedup.filter.noise.probe import Probe
 from dedup.filter.stats import Stats, count
@@ -37,9 +38,6 @@ logger = logging.getLogger(__name__)
 
 #: What records have for the rule by which these pages were found.
 RULE = "soft_404"
-#: After this many drops on a host, and whenever they have doubled, a kept page of it has to show the same as before.  So
-#: many more may be dropped until it has, as pages are on their way then.
-FIRST_LOOK = 8
 #: A host that has shown more other pages than this is no application.
 FEW_OTHERS = 20
 #: Letters for the digits of a hash: digits among them would make it an id, which counts for nothing in a link.
@@ -57,7 +55,7 @@ class _Site(Struct):
     suspects: int = 0  #: those that are like a kept page of another name, until it is asked
     is_asked: bool = False
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)  #: held while it is asked
-    due: int = FIRST_LOOK  #: after so many drops a kept page of it has to show still what it showed
+    due: int = SECTION  #: after so many drops, then twice as many, a kept page of it has to show still what it showed
     shown: ErrorPage | None = None
     #: By what their requests carried: page ids of kept pages that are like that, and digests of what they said.
     first: dict[int, tuple[str, int]] = {}
@@ -210,7 +208,7 @@ class Soft404s:
             site.first[visit.carried] = visit.page_id, fingerprint.digest
             return verdict
         others = site.pages - site.like
-        if others < min(site.like, FEW_OTHERS) or site.dropped >= site.due + FIRST_LOOK:
+        if others < min(site.like, FEW_OTHERS) or site.dropped >= site.due + SECTION:
             return verdict
         site.dropped += 1
         return found

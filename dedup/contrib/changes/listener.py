@@ -18,7 +18,7 @@ from dedup.contrib.changes.missing import Missing
 from dedup.droplog.record import Record
 from dedup.filter.change import Change, Said
 from dedup.filter.listener import Listener
-from dedup.filter.noise.kinds import IDLE
+from dedup.filter.noise.kinds import ENOUGH
 from dedup.filter.noise.probe import Probe
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Outcome, Visit
@@ -279,7 +279,7 @@ class Changes(Listener):
         if old is None or new is None:
             return None
         found = await contents.differences(url, old, new)
-        for _ in range(IDLE):
+        for _ in range(ENOUGH):
             if not (contents.own(url, found) and self._probe.may_learn(url)):
                 break
             probed = contents.probed(url)

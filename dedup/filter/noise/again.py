@@ -11,8 +11,8 @@ from dedup.latest import Latest
 from dedup.page.html import Page
 from dedup.page.urls import host
 
-#: Pages that may be fetched for probes: the first few, a share of all pages of a crawl, and one for so many that were dropped by them.
-FIRST, SHARE, EARNED = 20, 0.1, 0.25
+#: Pages that may be fetched for probes: the first few, and a share of all pages of a crawl, those that were dropped by them twice.
+FIRST, SHARE = 20, 0.1
 #: A host that let the filter wait in vain is left alone for this many times as long: pages wait with it for that answer.
 REST = 10
 
@@ -32,7 +32,7 @@ class Again:
         pages, fetched, probed = (
             self._stats.get_value(f"dedup/{name}", 0) for name in ("pages", "probes", "probed")
         )
-        has_right = self._fetches and fetched < FIRST + SHARE * pages + EARNED * probed
+        has_right = self._fetches and fetched < FIRST + SHARE * (pages + probed)
         return has_right and time.monotonic() >= self._rests.get(host(url), 0.0)
 
     def turn(self, url: str) -> asyncio.Lock:

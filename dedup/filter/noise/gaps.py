@@ -31,8 +31,9 @@ from dedup.filter.noise.lines import Line
 SEVERAL, MANY = 2, 4
 #: Tokens on either side by which a gap in a line is known.
 AROUND = 3
-#: Gaps of one sort that are remembered, and what each has shown: beyond that, what changes is content.
-MAX_GAPS, MAX_SHOWN = 256, 1_024
+#: What is remembered at most: gaps of one sort, and what each has shown: beyond that, what changes is content; and kinds of
+#: page, with what they say, in a quarter of a megabyte each.
+MAX_KNOWN = 256
 #: Stands for a gap, and for the ends of a line: no page has such tokens.
 GAP, START, END = "<*", "<^", "<$"
 
@@ -56,7 +57,7 @@ class Shown(Struct):
         if len(self.pages) < MANY:
             self.pages.add(page)
         for value in values:
-            if value in self.values or len(self.values) < MAX_SHOWN:
+            if value in self.values or len(self.values) < MAX_KNOWN:
                 self.values[value] = page if self.values.get(value, page) == page else ""
 
     @property
@@ -120,7 +121,7 @@ class Gaps(Struct, gc=False):
     def stand(self, left: int, lines: Sequence[Line]) -> None:
         """Notes what stands on a kept page where lines come and go."""
         for line in lines:
-            if (shown := self.coming.get(line.place)) is not None and len(shown.stands) < MAX_SHOWN:
+            if (shown := self.coming.get(line.place)) is not None and len(shown.stands) < MAX_KNOWN:
                 value = hashed(line.tokens)
                 shown.stands[value] = left if shown.stands.get(value, left) == left else 0
 
@@ -216,7 +217,7 @@ def _to_number(tokens: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _has_room(key: object, *known: Mapping[Any, object]) -> bool:
-    return any(key in each for each in known) or all(len(each) < MAX_GAPS for each in known)
+    return any(key in each for each in known) or all(len(each) < MAX_KNOWN for each in known)
 
 
 def _without(lines: Sequence[Line], rules: Sequence[_Rule]) -> list[Line]:

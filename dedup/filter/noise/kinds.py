@@ -14,8 +14,9 @@ from dedup.latest import Latest
 from dedup.page.ids import strip_session
 from dedup.page.siblings import PASSING
 
-#: Pages of a kind that are fetched again without a new gap, or of a host without any, before no other is, to learn of gaps.
-IDLE = 3
+#: How many are enough: answers of one page, since an advert may be the same twice; pages of a kind that are fetched again
+#: without a new gap, or of a host without any; and pages of a kind that tell what it has in common.
+ENOUGH = 3
 #: Kept pages of one kind that make a section: one of them is fetched again to learn of its gaps, and by the last of them it is
 #: known what pages of that kind have in common.
 SECTION = 8
@@ -92,7 +93,7 @@ class Kind(Learned):
     @property
     def is_known(self) -> bool:
         """Whether enough pages tell what they have in common, and what of it is noise."""
-        return self.asked > 0 and len(self.sample) >= IDLE
+        return self.asked > 0 and len(self.sample) >= ENOUGH
 
     @property
     def is_due(self) -> bool:
@@ -109,7 +110,7 @@ def has_own(lines: Sequence[Line], *kinds: Kind) -> bool:
     others = list[frozenset[int]]()
     for kind in kinds:
         others += (said for digest, said in kind.sample.items() if digest != own)
-        if len(others) >= IDLE:
+        if len(others) >= ENOUGH:
             said = {hash(line) for line in lines if any(said_in(line.tokens))}
             return any(4 * sum(each in other for other in others) <= len(others) for each in said)
     return False

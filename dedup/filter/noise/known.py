@@ -7,9 +7,9 @@ from contextlib import suppress
 
 from dedup.errors import DedupError
 from dedup.filter.noise.addresses import Addresses, Unique, unique_of
-from dedup.filter.noise.gaps import SEVERAL, Gaps, least_of
+from dedup.filter.noise.gaps import MAX_KNOWN, SEVERAL, Gaps, least_of
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import IDLE, SECTION, Kind, Learned, folder_of, has_own, kind_of
+from dedup.filter.noise.kinds import ENOUGH, SECTION, Kind, Learned, folder_of, has_own, kind_of
 from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import lines_of
 from dedup.filter.noise.notes import Notes
@@ -17,9 +17,6 @@ from dedup.index import Index
 from dedup.latest import Latest
 from dedup.page.html import Page
 from dedup.page.urls import host
-
-#: Kinds of which it is held what their pages say, in a quarter of a megabyte each.
-MAX_LOOKED = 200
 
 
 class Known:
@@ -54,7 +51,7 @@ class Known:
             self.addresses.changes.setdefault(pair, change)
         for key, learned in notes.kinds.items():
             # Pages may have new gaps since, so one more is fetched again; who listens has heard of none.
-            idle = 0 if self.heard else min(learned.idle, IDLE - 1)
+            idle = 0 if self.heard else min(learned.idle, ENOUGH - 1)
             self._kinds[key] = kind = Kind(learned.gaps, learned.asked, idle, learned.is_trusted)
             self._count(f"http://{key}", kind, idle)
 
@@ -93,7 +90,7 @@ class Known:
     def may_learn(self, url: str) -> bool:
         """Returns whether pages like this one may have gaps that are not known: as many of its host without any tell that none do."""
         kind = self.kind(url)
-        return kind.idle < IDLE and (bool(kind.gaps) or self._quiet.get(host(url), 0) < IDLE)
+        return kind.idle < ENOUGH and (bool(kind.gaps) or self._quiet.get(host(url), 0) < ENOUGH)
 
     async def learn(self, page: Shown, address: str, answer: Page) -> bool:
         """Takes what differs between a page and another answer for gaps, if that still shows the page."""
@@ -127,7 +124,7 @@ class Known:
     def _hold(self, kind: Kind) -> None:
         """Lets go of what the kinds say that were looked at longest ago: it can be looked at anew."""
         self._looked.pop(id(kind), None)
-        while len(self._looked) >= MAX_LOOKED:
+        while len(self._looked) >= MAX_KNOWN:
             _, other = self._looked.popitem(last=False)
             other.sample.clear()
             other.by.clear()

@@ -21,7 +21,7 @@ from dedup.filter.noise.again import Again
 from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.gaps import Gaps, Seen, digest_of, least_of, left_of
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import SECTION, Kind, has_own
+from dedup.filter.noise.kinds import ENOUGH, SECTION, Kind, has_own
 from dedup.filter.noise.known import Known
 from dedup.filter.noise.likeness import Likeness, still_kept
 from dedup.filter.noise.lines import Line
@@ -41,8 +41,6 @@ from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
 
-#: How often one page is fetched again: an advert may be the same twice.
-TURNS = 3
 #: How the kept page that another one copies is filed, the verdict on its copies, what it has shown, and the rule.
 _Copied = tuple[Entry, Verdict, Shown, str]
 
@@ -224,12 +222,12 @@ class Probe:
         asked = min((kept, here), key=lambda page: page.asked)
         if self._may_ask(asked):
             return asked
-        return UNASKED if asked.asked < TURNS else told(a, b, "stayed when both were fetched again")
+        return UNASKED if asked.asked < ENOUGH else told(a, b, "stayed when both were fetched again")
 
     def _check_due(self, kind: Kind, here: Shown, kept: Shown, *, is_checked: bool) -> Shown | str:
         """Returns whether a page is a copy by what its kind has shown; or the page, if it has to be asked itself whether it changes."""
         if kind.is_due and not is_checked:
-            if here.own is not None and here.asked == TURNS:
+            if here.own is not None and here.asked == ENOUGH:
                 self._distrust(kind)
                 return STAYED
             return here if self._may_ask(here) else UNASKED
@@ -238,7 +236,7 @@ class Probe:
         return NOISE
 
     def _may_ask(self, page: Shown) -> bool:
-        return page.asked < TURNS and self.asking.may_ask(page.url)
+        return page.asked < ENOUGH and self.asking.may_ask(page.url)
 
     async def _ask(self, visit: Visit, page: Shown, kept: Shown) -> bool:
         """Fetches a page once more, and learns of its gaps; false if it can't be, or shows something else.
@@ -264,7 +262,7 @@ class Probe:
             return bool(page.markup)
         if not await self._known.learn(page, kept.address, answer):
             count(self._stats, "probe/failed")
-            page.asked = TURNS
+            page.asked = ENOUGH
             return False
         return True
 

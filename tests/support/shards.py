@@ -121,8 +121,9 @@ def serve(site: Hosts) -> Iterator[Hosts]:
         if by.isdecimal():
             site.held.append(by)
             site.turn(int(by))
-            site.held.remove(by)
         site.asked.append(Asked(time.monotonic(), host, asked.path, by))
+        if by.isdecimal():
+            site.held.remove(by)  # who sees that nothing is held has to see all that was asked
         time.sleep(site._wait)
         page = site.page(host, asked.path)
         return 404 if page is None else 200, site.headers.items(), (page or "").encode()

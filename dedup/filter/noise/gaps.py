@@ -225,17 +225,19 @@ def _without(lines: Sequence[Line], rules: Sequence[_Rule]) -> list[Line]:
     if not rules:
         return [*lines]
     found, moving, beneath, steps = list[Line](), list[list[Line]](), "\0", MAX_STEPS
+    places = {place for rule in rules for known in (rule.gaps.coming, rule.gaps.moving) for place in known}
+    paths = {path for rule in rules for path in rule.gaps.within}
     for line in lines:
         path, tokens, place = line
         stays, moves = True, False
-        for gaps, _, may_come, several in rules:
+        for gaps, _, may_come, several in rules if place in places else ():
             if (coming := gaps.coming.get(place)) and may_come(coming, hashed(tokens)):
                 stays = False
             if (order := gaps.moving.get(place)) and len(order.pages) >= several:
                 moves = True
         if not stays:
             continue
-        for gaps, forgives, _, _ in rules:
+        for gaps, forgives, _, _ in rules if path in paths else ():
             if within := gaps.within.get(path):
                 steps -= len(tokens) * len(within)
                 tokens = _without_gaps(tokens, within, forgives) if steps >= 0 else tokens

@@ -111,6 +111,8 @@ def has_own(lines: Sequence[Line], *kinds: Kind) -> bool:
     for kind in kinds:
         others += (said for digest, said in kind.sample.items() if digest != own)
         if len(others) >= ENOUGH:
-            said = {hash(line) for line in lines if any(said_in(line.tokens))}
-            return any(4 * sum(each in other for other in others) <= len(others) for each in said)
+            return any(
+                4 * sum(key in other for other in others) <= len(others) and any(said_in(line.tokens))
+                for key, line in zip(map(hash, lines), lines, strict=True)
+            )
     return False

@@ -364,12 +364,11 @@ class Probe:
 
     def _noise(self, here: Shown, of: Shown) -> str:
         """Returns the words of a page that are noise."""
-        left = least_of(here.read(), self._known.kind(here.url).gaps)
-        stay = Counter(
-            token for line in left_of(left, Seen(of.address, 0), here.own) for token in said_in(line.tokens)
-        )
+        least = least_of(here.read(), self._known.kind(here.url).gaps)
+        lines, left = Counter(here.read()), Counter(left_of(least, Seen(of.address, 0), here.own))
+        stay = Counter(token for line in (left - lines).elements() for token in said_in(line.tokens))
         gone = list[str]()
-        for token in (token for line in here.read() for token in said_in(line.tokens)):
+        for token in (token for line in (lines - left).elements() for token in said_in(line.tokens)):
             if stay[token] > 0:
                 stay[token] -= 1
             else:

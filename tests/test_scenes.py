@@ -60,9 +60,9 @@ def test_contents_that_a_folder_or_a_host_names_are_kept(kind: str) -> None:
         assert_none_is_lost(*among_others(scene(kind, style)[:FEWER], style))
 
 
-@pytest.mark.parametrize("style", [slow("?id="), ".html", slow("words")])
-def test_copies_with_noise_around_them_are_dropped_and_no_article_is_lost(style: str) -> None:
-    pages, prints = among_others(copies(style, 4), style)
+@pytest.mark.parametrize(("style", "articles"), [slow("?id=", 8), (".html", 4), slow("words", 8)])
+def test_copies_with_noise_around_them_are_dropped_and_no_article_is_lost(style: str, articles: int) -> None:
+    pages, prints = among_others(copies(style, articles), style)
     for _, order in orders(len(pages)):
         found = crawl(DETECTOR, pages, prints, order)
         assert found.lost == set()

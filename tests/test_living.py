@@ -90,3 +90,11 @@ async def test_a_copy_at_another_address_is_found_however_long_ago_its_page_was_
     }
     late = len(order) // 2  # before that, not all of the noise is known
     assert [key for key, at in others.items() if at > max(late, own.get(key, at))] == []
+
+
+@driven
+async def test_a_page_whose_second_answer_was_another_does_not_speak_against_its_kind() -> None:
+    """It was asked once, and had the same advert; then nobody knows whether that is content."""
+    order = shuffled(pages_of("grants", ALL["grants"], "words", NOISES["shuffled"]), 5)
+    fates = await crawl(order, seed=1)
+    assert len(fates.kept) < 75

@@ -35,7 +35,7 @@ class Shown(Struct, gc=False):
     carried: int
     markup: str = ""  #: "" if it is not held any more
     own: Gaps | None = None  #: what differs between its answers
-    asked: int = 0  #: how often it was fetched again
+    asked: int = 0  #: how often it was fetched again; more than enough if an answer did not show it
     lines: Sequence[Line] = ()  #: of its markup, once they were read
     nameless: Sequence[Line] | None = None  #: the same without its name, likewise
 

@@ -222,7 +222,7 @@ class Probe:
         asked = min((kept, here), key=lambda page: page.asked)
         if self._may_ask(asked):
             return asked
-        return UNASKED if asked.asked < ENOUGH else told(a, b, "stayed when both were fetched again")
+        return told(a, b, "stayed when both were fetched again") if asked.asked == ENOUGH else UNASKED
 
     def _check_due(self, kind: Kind, here: Shown, kept: Shown, *, is_checked: bool) -> Shown | str:
         """Returns whether a page is a copy by what its kind has shown; or the page, if it has to be asked itself whether it changes."""
@@ -262,7 +262,7 @@ class Probe:
             return bool(page.markup)
         if not await self._known.learn(page, kept.address, answer):
             count(self._stats, "probe/failed")
-            page.asked = ENOUGH
+            page.asked = ENOUGH + 1
             return False
         return True
 

@@ -98,3 +98,10 @@ async def test_a_page_whose_second_answer_was_another_does_not_speak_against_its
     order = shuffled(pages_of("grants", ALL["grants"], "words", NOISES["shuffled"]), 5)
     fates = await crawl(order, seed=1)
     assert len(fates.kept) < 75
+
+
+@driven
+async def test_pages_whose_addresses_end_in_a_slash_are_of_one_kind() -> None:
+    pages = pages_of("coins", ALL["coins"], "slashes", NOISES["shuffled"])
+    fates = await crawl(shuffled(pages, 1))
+    assert len(fates.kept) < 75  # of 128 pages, which show 56 contents

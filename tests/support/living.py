@@ -46,6 +46,7 @@ ADDRESSES: dict[str, Callable[[int], str]] = {
     "words": lambda number: f"/{slug(number, 'address')}",
     "paths": lambda number: f"/item/{number}",
     "folders": lambda number: f"/{slug(number, 'address')}/view",
+    "slashes": lambda number: f"/{slug(number, 'address')}/",
 }
 
 

@@ -30,7 +30,7 @@ def kind_of(url: str) -> str:
 
     Parameters that only say from where it was asked for, or how it is shown, don't count.
 
-    >>> kind_of("http://a.org/shop7/view?id=3&sid=9f86d081884c7d65&ref=home"), kind_of("http://a.org/shop7/brass-lamp.html")
+    >>> kind_of("http://a.org/shop7/view?id=3&sid=9f86d081884c7d65&ref=home"), kind_of("http://a.org/shop7/brass-lamp/")
     ('a.org/shop0/view?id', 'a.org/shop0/*')
     """
     try:
@@ -39,7 +39,7 @@ def kind_of(url: str) -> str:
         return url
     pairs = (pair.partition("=")[0] for pair in re.split("[&;]", parts.query))
     names = sorted({name for name in pairs if name and not PASSING.fullmatch(name)})
-    path = _NUMBER.sub("0", parts.path)
+    path = _NUMBER.sub("0", parts.path.rstrip("/"))
     if not names:
         return f"{parts.netloc}{path.rpartition('/')[0]}/*"
     return f"{parts.netloc}{path}?{'&'.join(names)}"
@@ -48,10 +48,12 @@ def kind_of(url: str) -> str:
 def folder_of(url: str) -> str:
     """Returns the folder of a page, and its host, without numbers.
 
-    >>> folder_of("http://a.org/shop7/view?id=3")
-    'a.org/shop0'
+    >>> folder_of("http://a.org/shop7/view?id=3"), folder_of("http://a.org/shop/brass-lamp/"), folder_of("http://a.org/")
+    ('a.org/shop0', 'a.org/shop', 'a.org')
     """
-    return _NUMBER.sub("0", url.partition("?")[0].rpartition("/")[0].partition("//")[2])
+    name, _, path = url.partition("?")[0].partition("//")[2].partition("/")
+    folder = path.rstrip("/").rpartition("/")[0]
+    return _NUMBER.sub("0", f"{name}/{folder}" if folder else name)
 
 
 class Learned(Struct):

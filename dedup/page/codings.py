@@ -19,6 +19,8 @@ GZIP, CHECKSUM = b"\x1f\x8b\x08", 8
 #: Bytes that no text has in ASCII or a superset of it, and packed bytes soon have.
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
+#: The module for Zstandard, which is in Python since 3.14.
+ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 #: What a step has unpacked, and whether the stream has ended.
 Steps = Iterator[tuple[bytes, bool]]
 
@@ -109,8 +111,7 @@ def _brotli(body: bytes) -> Steps:
 
 
 def _zstd(body: bytes) -> Steps:
-    library = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
-    stream: Any = import_module(library).ZstdDecompressor()
+    stream: Any = import_module(ZSTD).ZstdDecompressor()
     yield stream.decompress(body, STEP), stream.eof
     while not stream.needs_input:
         yield stream.decompress(b"", STEP), stream.eof

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from datetime import datetime
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,6 +24,7 @@ from dedup.contrib.archives.http import HTML
 from dedup.contrib.archives.streams import Member, first_bytes, members
 from dedup.errors import SettingsError
 from dedup.files import make_private
+from dedup.page import codings
 
 #: Where a file is, and what it is called.
 Source = tuple[Path, str]
@@ -90,7 +92,7 @@ def _from_zip(source: Any, target: BinaryIO) -> None:
 
 def _from_zstd(path: Path, target: BinaryIO) -> None:
     try:
-        from backports import zstd
+        zstd: Any = import_module(codings.ZSTD)
     except ImportError:
         raise _missing("WARC compressed by Zstandard") from None
     with path.open("rb") as file:

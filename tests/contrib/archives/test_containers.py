@@ -8,12 +8,11 @@ import pytest
 
 from dedup import SettingsError
 from dedup.contrib.archives import Cleaning
+from dedup.page.codings import ZSTD
 from tests.contrib.archives.test_archive import record, urls, zipped
 from tests.support.crawls import words
 
-zstd = pytest.importorskip(
-    "backports.zstd", reason="backports.zstd is not installed: WARC packed so is NOT tested"
-)
+zstd = pytest.importorskip(ZSTD, reason=f"{ZSTD} is not installed: WARC packed so is NOT tested")
 
 #: Pages of three contents, of which the first comes twice.
 PAGES = {f"http://{n}.example/": f"<title>Page</title><p>{words(n % 3)}" for n in range(4)}

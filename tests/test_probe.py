@@ -563,9 +563,9 @@ def test_a_page_is_compared_with_one_that_has_a_parameter_more_unless_several_ha
 
     kept, page = KeptPages(), shown("http://mirror.net/lamp")
     kept.add(shown("http://a.org/lamp?x=mail"))
-    assert [found.url for found in kept.with_more(page)] == ["http://a.org/lamp?x=mail"]
+    assert [found.url for found in kept.like(page, more=True)] == ["http://a.org/lamp?x=mail"]
     kept.add(shown("http://a.org/lamp?x=web"))
-    assert kept.with_more(page) == []
+    assert kept.like(page, more=True) == []
 
 
 # --- Over HTTP --------------------------------------------------------------------------------------

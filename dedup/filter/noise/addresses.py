@@ -1,8 +1,8 @@
 """Addresses that mean the same: learned of a site, never listed (DUST: Bar-Yossef, Keidar, Schonfeld 2009).
 
-A change of address, such as another folder, host or parameter, is an equivalence once several pairs of pages that differ in it
-had the same unique content, and none had not.  Each page is compared all the same: it is dropped only if the kept one has all
-of its own.
+A change of address, such as another folder, host or parameter, is an equivalence once several pairs of pages have shown it:
+one had all unique content of the other.  A pair of which neither has ends that.  Each page is compared all the same: it is
+dropped only if the kept one has all of its own.
 
 >>> known, print_of = Addresses(), "http://a.org/print/view?id={}".format
 >>> for number in (7, 8, 9):

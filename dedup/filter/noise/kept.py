@@ -1,7 +1,7 @@
 """Kept pages, with what they and their other answers have shown."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -35,7 +35,8 @@ class Shown(Struct, gc=False):
     carried: int
     markup: str = ""  #: "" if it is not held any more
     own: Gaps | None = None  #: what differs between its answers
-    asked: int = 0  #: how often it was fetched again; more than enough if an answer did not show it
+    asked: int = 0  #: how often it was fetched again
+    is_gone: bool = False  #: an answer did not show it: it is not fetched again, and says nothing of its kind
     lines: Sequence[Line] = ()  #: of its markup, once they were read
     nameless: Sequence[Line] | None = None  #: the same without its name, likewise
 
@@ -87,19 +88,17 @@ class KeptPages:
     def get(self, page_id: str) -> Shown | None:
         return self._pages.get(page_id)
 
-    def like(self, page: Shown) -> list[Shown]:
-        """Returns the first kept pages of whose addresses, or of a copy's, all is the same but hosts, folders and one parameter."""
-        return self._found(self._like(page.url))
+    def like(self, page: Shown, *, more: bool = False) -> list[Shown]:
+        """Returns the first kept pages of whose addresses, or of a copy's, all is the same but hosts, folders and one parameter.
 
-    def with_more(self, page: Shown) -> list[Shown]:
-        """Returns the first kept pages whose addresses say the same and one parameter, if all that say so have one value of it."""
-        return self._found(self._with_more(page.url))
+        With ``more``, these have a parameter that it lacks, with one value on all pages of that name.
+        """
+        return [*filter(None, map(self._pages.get, dict(self._like(page.url, more=more))))]
 
     def address_like(self, page: Shown, url: str) -> str:
         """Returns the address of a kept page, or of a copy of it, that shares a name with a URL; "" if there is none."""
-        found = (
-            like for page_id, like in (*self._like(url), *self._with_more(url)) if page_id == page.page_id
-        )
+        named = *self._like(url), *self._like(url, more=True)
+        found = (like for page_id, like in named if page_id == page.page_id)
         return page.url if share_name(page.url, url) else next(found, "")
 
     def name(self, page_id: str, url: str) -> None:
@@ -113,16 +112,9 @@ class KeptPages:
         for name in {*fewer} - {*names}:
             self._more[name] = whole if self._more.get(name, whole) == whole else ()
 
-    def _like(self, url: str) -> Iterator[tuple[str, str]]:
+    def _like(self, url: str, *, more: bool = False) -> Iterator[tuple[str, str]]:
         for name in names_of(url)[1]:
-            yield from self._named.get(name, {}).items()
-
-    def _with_more(self, url: str) -> Iterator[tuple[str, str]]:
-        for name in names_of(url)[1]:
-            yield from self._named.get(self._more.get(name, ()), {}).items()
-
-    def _found(self, named: Iterable[tuple[str, str]]) -> list[Shown]:
-        return [*filter(None, map(self._pages.get, dict(named)))]
+            yield from self._named.get(self._more.get(name, ()) if more else name, {}).items()
 
     def add(self, page: Shown) -> None:
         """Takes up a page, or what it shows by now."""

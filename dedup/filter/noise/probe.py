@@ -110,7 +110,7 @@ class Probe:
         """Returns how the kept page that this one copies is filed; or the verdict, if there is none."""
         scope = scope_mask(self._index.settings.scope, storable_url(visit.url)) ^ visit.carried
         candidates = await self._candidates(here, verdict.near)
-        others = [kept for kept in self._kept.with_more(here) if kept not in candidates]
+        others = [kept for kept in self._kept.like(here, more=True) if kept not in candidates]
         for candidate in [*candidates, *others]:
             filed = await self._index.find(candidate.page_id)
             if filed is None or filed.digest != candidate.digest or filed.scope != scope:
@@ -219,15 +219,16 @@ class Probe:
             if not (self._known.may_learn(kept.url) and are_like(a, b)):
                 return told(its, rest, "were not seen to change")
             return kept if self._may_ask(kept) else UNASKED
-        asked = min((kept, here), key=lambda page: page.asked)
+        asked = min((kept, here), key=lambda page: (page.is_gone, page.asked))
         if self._may_ask(asked):
             return asked
-        return told(a, b, "stayed when both were fetched again") if asked.asked == ENOUGH else UNASKED
+        has_stayed = asked.asked == ENOUGH and not asked.is_gone
+        return told(a, b, "stayed when both were fetched again") if has_stayed else UNASKED
 
     def _check_due(self, kind: Kind, here: Shown, kept: Shown, *, is_checked: bool) -> Shown | str:
         """Returns whether a page is a copy by what its kind has shown; or the page, if it has to be asked itself whether it changes."""
         if kind.is_due and not is_checked:
-            if here.own is not None and here.asked == ENOUGH:
+            if here.own is not None and here.asked == ENOUGH and not here.is_gone:
                 self._distrust(kind)
                 return STAYED
             return here if self._may_ask(here) else UNASKED
@@ -236,7 +237,7 @@ class Probe:
         return NOISE
 
     def _may_ask(self, page: Shown) -> bool:
-        return page.asked < ENOUGH and self.asking.may_ask(page.url)
+        return page.asked < ENOUGH and not page.is_gone and self.asking.may_ask(page.url)
 
     async def _ask(self, visit: Visit, page: Shown, kept: Shown) -> bool:
         """Fetches a page once more, and learns of its gaps; false if it can't be, or shows something else.
@@ -262,7 +263,7 @@ class Probe:
             return bool(page.markup)
         if not await self._known.learn(page, kept.address, answer):
             count(self._stats, "probe/failed")
-            page.asked = ENOUGH + 1
+            page.is_gone = True
             return False
         return True
 

@@ -113,7 +113,8 @@ class Probe:
         others = [kept for kept in self._kept.like(here, more=True) if kept not in candidates]
         for candidate in [*candidates, *others]:
             filed = await self._index.find(candidate.page_id)
-            if filed is None or filed.digest != candidate.digest or filed.scope != scope:
+            is_other = candidate.page_id != here.page_id
+            if not is_other or filed is None or filed.digest != candidate.digest or filed.scope != scope:
                 continue
             evidence = self._likeness.evidence(fingerprint, filed)
             near = candidate in candidates and is_near(here, candidate, evidence)
@@ -145,9 +146,7 @@ class Probe:
             found[near.page_id] = kept or Shown(
                 near.page_id, near.url, near.url, near.simhash, near.digest, here.carried
             )
-        return [
-            kept for kept in found.values() if kept.carried == here.carried and kept.page_id != here.page_id
-        ]
+        return [*found.values()]
 
     async def _mean_one(self, visit: Visit, here: Shown, kept: Shown) -> bool:
         """Returns whether the addresses of two pages mean one, as was seen on others, and the kept one has this one's unique content."""

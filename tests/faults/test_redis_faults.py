@@ -11,17 +11,22 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError
 from dedup.index import Index
+from dedup.index.redis.client import deadline, pool_of
+from dedup.index.redis.trips import Trips
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.redis import Line, Server
 from tests.support.stores import opened, until_done
-from tests.support.waiting import until, wait_until
+from tests.support.waiting import LIMIT, until, wait_until
 
 SEED = 5
 
@@ -248,6 +253,29 @@ async def test_a_stalled_server_is_told_as_one_that_does_not_answer(
                 await index.claim("2", "http://2/", fingerprint_of(pages(3)[2]))
         finally:
             repair()
+
+
+@driven
+async def test_a_connection_that_is_cut_while_it_is_made_is_made_again_and_closed(server: Server) -> None:
+    """As when a claim learns from another one's failure that the slot of its index is elsewhere."""
+    pool = pool_of(server.address, Retry(NoBackoff(), 2))
+    made = list[Any]()
+
+    def connect() -> Any:
+        made.append(pool.make_connection())
+        return made[-1]
+
+    trips = Trips([], connect, lambda: deadline(LIMIT))
+    thaw = frozen(server)
+    asked = asyncio.create_task(trips.ask("PING"))
+    try:
+        await until(lambda: made and made[0].is_connected)
+        await trips.disconnect()
+    finally:
+        thaw()
+    assert await asked == b"PONG"
+    await trips.disconnect()
+    assert [connection.is_connected for connection in made] == [False]
 
 
 @pytest.mark.parametrize("times", [3, pytest.param(50, marks=pytest.mark.slow)])

@@ -73,10 +73,9 @@ class Trips:
             await asyncio.wait([self._trip])
 
     async def disconnect(self) -> None:
-        """Lets go of the connection; the next trip makes a new one."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            await connection.disconnect()
+        """Disconnects; what is sent next connects again, to whoever has the address by then."""
+        if self._connection is not None:
+            await self._connection.disconnect()
 
     async def _travel(self) -> None:
         while self._waiting:
@@ -106,11 +105,10 @@ class Trips:
                     self._connection = self._connect()
                     # Only answers have this limit: with it, the client makes a task of whatever is sent.
                     self._timeout, self._connection.socket_timeout = self._connection.socket_timeout, None
-                connection = self._connection
-                if not await self._answered(connection, left):
+                if not await self._answered(self._connection, left):
                     for script in self._scripts:
-                        await connection.send_command("SCRIPT", "LOAD", script.script)
-                        await connection.read_response(timeout=self._timeout)
+                        await self._connection.send_command("SCRIPT", "LOAD", script.script)
+                        await self._connection.read_response(timeout=self._timeout)
             except (exceptions.ConnectionError, exceptions.TimeoutError):
                 again += 1
                 if again > AGAIN:

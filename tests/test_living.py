@@ -100,8 +100,11 @@ async def test_a_page_whose_second_answer_was_another_does_not_speak_against_its
     assert len(fates.kept) < 75
 
 
+@pytest.mark.parametrize("addresses", ["slashes", "folders", "language"])
 @driven
-async def test_pages_whose_addresses_end_in_a_slash_are_of_one_kind() -> None:
-    pages = pages_of("coins", ALL["coins"], "slashes", NOISES["shuffled"])
+async def test_pages_are_of_one_kind_whichever_part_of_their_addresses_tells_them_apart(
+    addresses: str,
+) -> None:
+    pages = pages_of("coins", ALL["coins"], addresses, NOISES["shuffled"])
     fates = await crawl(shuffled(pages, 1))
     assert len(fates.kept) < 75  # of 128 pages, which show 56 contents

@@ -41,12 +41,15 @@ def slug(number: int, seed: object) -> str:
     return "-".join(name(number, seed).lower().split())
 
 
+ASPECTS = ("view", "details", "reviews", "history")
 ADDRESSES: dict[str, Callable[[int], str]] = {
     "id": lambda number: f"/view?id={number}",
     "words": lambda number: f"/{slug(number, 'address')}",
     "paths": lambda number: f"/item/{number}",
     "folders": lambda number: f"/{slug(number, 'address')}/view",
     "slashes": lambda number: f"/{slug(number, 'address')}/",
+    "aspects": lambda number: f"/{slug(number // 4, 'address')}/{ASPECTS[number % 4]}",
+    "language": lambda number: f"/{slug(number, 'address')}?lang=en",
 }
 
 

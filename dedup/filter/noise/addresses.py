@@ -38,44 +38,51 @@ class Addresses:
         """Notes whether of two pages one had the unique content of the other, if their addresses share a name."""
         if not share_name(url, other):
             return
-        changes = changes_between(url, other)
+        changes, shared = changes_between(url, other)
         if not is_equal and len(changes) > 1:
             return  # nobody knows which of them tells the pages apart
         for key in changes:
             change = self.changes[key] = self.changes.get(key) or Change()
             change.differs |= not is_equal
             if is_equal and len(change.names) < SEVERAL:
-                change.names.add(names_of(url)[0][0])
+                change.names.add((*shared, *names_of(url)[0][0]))
 
     def may_mean_one(self, url: str, other: str) -> bool:
         """Returns whether all changes between two addresses have led to the same content, as far as is known."""
-        changes = [self.changes.get(key) for key in changes_between(url, other)]
+        changes = [self.changes.get(key) for key in changes_between(url, other)[0]]
         return bool(changes) and all(
             change is not None and len(change.names) >= SEVERAL and not change.differs for change in changes
         )
 
 
-def changes_between(url: str, other: str) -> list[tuple[str, str]]:
-    """Returns in what two addresses differ that share a name: host, and on the second one's host folder and names of parameters.
+def changes_between(url: str, other: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """Returns in what two addresses differ that share a name, and the last folders that they share, too.
 
-    >>> changes_between("http://m.a.org/view?id=7", "http://a.org/print/view?id=7&x=1")
+    They differ in the host, and on the second one's host in the folders before these, and in the names of parameters.
+
+    >>> changes_between("http://m.a.org/view?id=7", "http://a.org/print/view?id=7&x=1")[0]
     [('a.org', 'm.a.org'), ('a.org/', 'a.org/print'), ('a.org?id', 'a.org?id&x')]
+    >>> changes_between("http://a.org/brass-lamp/view", "http://a.org/print/brass-lamp/view")
+    ([('a.org/', 'a.org/print')], ['brass-lamp'])
     """
-    (host, folder, names), (its_host, its_folder, its_names) = map(_parts, (url, other))
-    where = its_host
+    (host, folders, names), (where, its_folders, its_names) = map(_parts, (url, other))
+    shared = list[str]()
+    while folders and folders[-1:] == its_folders[-1:]:
+        shared.insert(0, folders.pop())
+        its_folders.pop()
     found = [
-        (host, its_host),
-        (f"{where}/{folder}", f"{where}/{its_folder}"),
+        (host, where),
+        (f"{where}/{'/'.join(folders)}", f"{where}/{'/'.join(its_folders)}"),
         (f"{where}?{names}", f"{where}?{its_names}"),
     ]
-    return [(min(pair), max(pair)) for pair in found if pair[0] != pair[1]]
+    return [(min(pair), max(pair)) for pair in found if pair[0] != pair[1]], shared
 
 
-def _parts(url: str) -> tuple[str, str, str]:
+def _parts(url: str) -> tuple[str, list[str], str]:
     url = strip_session(url)
-    host, _, folder = folder_of(url).partition("/")
+    host, *folders = folder_of(url).split("/")
     pairs = url.partition("?")[2].split("&")
-    return host, folder, "&".join(sorted({pair.partition("=")[0] for pair in pairs if pair}))
+    return host, folders, "&".join(sorted({pair.partition("=")[0] for pair in pairs if pair}))
 
 
 class Unique(NamedTuple):

@@ -2,10 +2,12 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
 from dedup.filter.noise.gaps import SEVERAL, Gaps
+from dedup.filter.noise.kinds import SECTION
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.names import nameless
 from dedup.filter.visit import Visit
@@ -68,8 +70,8 @@ class KeptPages:
 
     def __init__(self) -> None:
         self._pages = Latest[str, Shown](PAGES)
-        #: Page ids, and the addresses of them or of their copies, by the names that others may share with these: the first
-        #: several, such as a print version and a page that was kept beside it.
+        #: Page ids, and the addresses of them or of their copies, by the names that others may share with these, such as a
+        #: print version; {} if a section has such a name, which then tells nothing without one more part of the path.
         self._named = Latest[Name, dict[str, str]](PAGES)
         #: Names that are nothing but these and one parameter; () once several are.
         self._more = Latest[Name, Name](PAGES)
@@ -105,16 +107,25 @@ class KeptPages:
         """Notes an address at which a kept page, or a copy of it, is."""
         names, (whole, *fewer) = names_of(url)
         for name in names:
-            if name not in self._named:
-                self._named[name] = {}
-            if len(found := self._named[name]) < SEVERAL:
-                found.setdefault(page_id, url)
+            self._name(name, page_id, url)
         for name in {*fewer} - {*names}:
             self._more[name] = whole if self._more.get(name, whole) == whole else ()
 
     def _like(self, url: str, *, more: bool = False) -> Iterator[tuple[str, str]]:
-        for name in names_of(url)[1]:
-            yield from self._named.get(self._more.get(name, ()) if more else name, {}).items()
+        for sought in names_of(url)[1]:
+            name = self._more.get(sought, ()) if more else sought
+            while name and self._named.get(name) == {}:
+                name = _longer(name, url)
+            yield from islice(self._named.get(name, {}).items(), SEVERAL)
+
+    def _name(self, name: Name, page_id: str, url: str) -> None:
+        found, longer = self._named.setdefault(name, {page_id: url}), _longer(name, url)
+        if found and len(found) < SECTION:
+            found.setdefault(page_id, url)
+        elif longer:
+            self._named[name] = {}
+            for its_id, its_url in {**found, page_id: url}.items():
+                self._name(_longer(name, its_url), its_id, its_url)
 
     def add(self, page: Shown) -> None:
         """Takes up a page, or what it shows by now."""
@@ -147,6 +158,14 @@ def names_of(url: str) -> tuple[list[Name], list[Name]]:
     fewer = [(name, *parameters[:at], *parameters[at + 1 :]) for at in range(len(parameters))]
     whole = (name, *parameters)
     return [whole, *(fewer if len(parameters) > 1 else ())], [whole, *fewer]
+
+
+def _longer(name: Name, url: str) -> Name:
+    """Returns a name with one more part of the path; () if that has no more."""
+    parts = url.partition("?")[0].rstrip("/").split("/")[2:]
+    parts[:1] = [""]
+    more = len(parts) - name[0].count("/") - 2
+    return (f"{parts[more]}/{name[0]}", *name[1:]) if more >= 0 else ()
 
 
 def share_name(url: str, other: str) -> bool:

@@ -25,24 +25,37 @@ _NUMBER = re.compile(r"\d+")
 
 
 @lru_cache(maxsize=64)
-def kind_of(url: str) -> str:
-    """Returns the kind of a page: its host and path without numbers, and the names of its parameters; or else its folder.
+def kinds_of(url: str) -> dict[str, str]:
+    """Returns the kinds that a page may be of, and what its address has in common with those of one: all but what names it.
 
-    Parameters that only say from where it was asked for, or how it is shown, don't count.
+    That is the values of its parameters, or else the last part of its path, or what is before that.  Numbers in a path count
+    for nothing, nor do parameters that only say from where it was asked for, or how it is shown.
 
-    >>> kind_of("http://a.org/shop7/view?id=3&sid=9f86d081884c7d65&ref=home"), kind_of("http://a.org/shop7/brass-lamp/")
-    ('a.org/shop0/view?id', 'a.org/shop0/*')
+    >>> [*kinds_of("http://a.org/brass-lamp/view")], [*kinds_of("http://a.org/brass-lamp/")]
+    (['a.org/brass-lamp/*', 'a.org/*/view'], ['a.org/*'])
+    >>> kinds_of("http://a.org/shop7/view?id=3&sid=9f86d081884c7d65&ref=home")
+    {'a.org/shop0/view?id': 'a.org/shop0/view?id', 'a.org/shop0/*': 'a.org/shop0/*?id=3'}
     """
     try:
         parts = urlsplit(strip_session(url))
     except ValueError:
-        return url
-    pairs = (pair.partition("=")[0] for pair in re.split("[&;]", parts.query))
-    names = sorted({name for name in pairs if name and not PASSING.fullmatch(name)})
-    path = _NUMBER.sub("0", parts.path.rstrip("/"))
-    if not names:
-        return f"{parts.netloc}{path.rpartition('/')[0]}/*"
-    return f"{parts.netloc}{path}?{'&'.join(names)}"
+        return {url: url}
+    pairs = (pair.partition("=") for pair in re.split("[&;]", parts.query))
+    values = {name: value for name, _, value in sorted(pairs) if name and not PASSING.fullmatch(name)}
+    path = parts.netloc + _NUMBER.sub("0", parts.path.rstrip("/"))
+    above, _, last = path.rpartition("/")
+    folder = above or path
+    if values:
+        named = f"{path}?{'&'.join(values)}"
+        return {named: named, f"{folder}/*": f"{folder}/*?{'&'.join(map('='.join, values.items()))}"}
+    before = folder.rpartition("/")[0]
+    kinds = (f"{folder}/*", f"{before}/*/{last}") if before else (f"{folder}/*",)
+    return dict(zip(kinds, kinds, strict=True))
+
+
+def kind_of(url: str) -> str:
+    """Returns the kind that a page is of as long as nothing is known of its host."""
+    return next(iter(kinds_of(url)))
 
 
 def folder_of(url: str) -> str:

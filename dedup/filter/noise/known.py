@@ -9,7 +9,7 @@ from dedup.errors import DedupError
 from dedup.filter.noise.addresses import Addresses, Unique, unique_of
 from dedup.filter.noise.gaps import MAX_KNOWN, SEVERAL, Gaps, least_of
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import ENOUGH, SECTION, Kind, Learned, folder_of, has_own, kind_of
+from dedup.filter.noise.kinds import ENOUGH, SECTION, Kind, Learned, folder_of, has_own, kinds_of
 from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import lines_of
 from dedup.filter.noise.notes import Notes
@@ -31,6 +31,7 @@ class Known:
         self._recalling = asyncio.Lock()
         self._taught = Latest[str, None]()  # hosts of which this crawl has learned something
         self._kinds = Latest[str, Kind]()
+        self._met = Latest[str, int]()  # kept pages, by what their addresses have in common
         self._usual = Latest[str, Kind]()  # by folder, that of which most pages were fetched again
         self._looked = OrderedDict[int, Kind]()  # of which it is held what their pages say
         self._quiet = Latest[str, int]()  # pages fetched again without any gap, by host
@@ -53,6 +54,7 @@ class Known:
             # Pages may have new gaps since, so one more is fetched again; who listens has heard of none.
             idle = 0 if self.heard else min(learned.idle, ENOUGH - 1)
             self._kinds[key] = kind = Kind(learned.gaps, learned.asked, idle, learned.is_trusted)
+            self._met[key] = learned.asked
             self._count(f"http://{key}", kind, idle)
 
     async def remember(self) -> None:
@@ -149,8 +151,16 @@ class Known:
     def note(self, kind: Kind, page: Shown) -> None:
         kind.note(page.page_id, self._kept.read(page), page.read_nameless())
 
+    def count(self, url: str) -> None:
+        """Notes one more kept page."""
+        for shared in kinds_of(url).values():
+            self._met[shared] = self._met.get(shared, 0) + 1
+        self.kind(url).kept += 1
+
     def kind(self, url: str) -> Kind:
-        name = kind_of(url)
+        """Returns the kind of a page: of those that it may be of, that with which most kept pages have it in common."""
+        kinds = kinds_of(url)
+        name = max(kinds, key=lambda name: self._met.get(kinds[name], 0))
         if (kind := self._kinds.get(name)) is None:
             kind = self._kinds[name] = Kind()
         return kind

@@ -311,7 +311,8 @@ class Probe:
         if not here.markup:
             return
         self._manners.note(visit)
-        self._known.kind(here.url).kept += 1
+        if self._kept.get(here.page_id) is None:
+            self._known.count(here.url)
         for kind in self._known.of_both(here.url, here.url):
             kind.recent[here.page_id] = None
             if kind.asked and kind.version == kind.gaps.version:

@@ -59,6 +59,22 @@ def article(about: str, *, menu: int = 300, words: int = 80, changed: int = 0) -
     return Page([f"menu{n}" for n in range(menu)] + own, 0)
 
 
+async def audit_beside_others(dropped: Page, now: Page, rule: str) -> Counts:
+    """Audits a drop on a host of which ten other pages with the same menu are known."""
+    index, counts = open_index("memory:", Detector()), Counts()
+    for number in range(10):
+        url = f"http://example.org/{number}"
+        await index.claim(url, url, index.detector.fingerprint_page(article(f"thing{number}x")))
+
+    async def fetch(url: str) -> Page:
+        return now
+
+    await Audit(index, 1.0, counts, fetch).check(
+        "http://example.org/print/a", dropped, "http://example.org/a", rule
+    )
+    return counts
+
+
 @pytest.mark.parametrize(
     ("now", "rule", "is_wrong"),
     [
@@ -75,17 +91,17 @@ def article(about: str, *, menu: int = 300, words: int = 80, changed: int = 0) -
 async def test_a_drop_is_wrong_if_the_pages_own_parts_don_t_contain_each_other(
     now: Page, rule: str, is_wrong: bool
 ) -> None:
-    index, counts = open_index("memory:", Detector()), Counts()
-    for number in range(10):
-        url = f"http://example.org/{number}"
-        await index.claim(url, url, index.detector.fingerprint_page(article(f"thing{number}x")))
-
-    async def fetch(url: str) -> Page:
-        return now
-
-    check = Audit(index, 1.0, counts, fetch)
-    await check.check("http://example.org/print/a", article("lamp"), "http://example.org/a", rule)
+    counts = await audit_beside_others(article("lamp"), now, rule)
     assert counts == {"dedup/audit/checked": 1} | ({"dedup/audit/wrong": 1} if is_wrong else {})
+
+
+@driven
+async def test_pages_with_hardly_anything_of_their_own_are_compared_as_a_whole() -> None:
+    """As those of which many copies were met before it was known what is common on their host."""
+    page = article("lamp", words=2)
+    now, other = Page([*page.tokens, "7"], 0), article("vase", menu=20, words=2)
+    assert "dedup/audit/wrong" not in await audit_beside_others(page, now, "simhash")
+    assert (await audit_beside_others(page, other, "simhash"))["dedup/audit/wrong"] == 1
 
 
 @driven

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from dedup.filter.noise.kinds import kind_of
 from dedup.filter.stats import Stats, count
-from dedup.fingerprint.evidence import LEAST_PROBED, Shares
+from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Shares
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import resemblance
 from dedup.index import Index
@@ -158,12 +158,13 @@ class Audit:
         return whole if whole < max(self._detector.min_resemblance, LEAST_PROBED) else None
 
     def _own(self, page: Fingerprint, url: str, kept: Fingerprint, of: str) -> Shares | None:
-        """Returns what is own to two pages; None where that can't be told."""
+        """Returns what is own to two pages; None where that can't be told, as where many pages have their text by now."""
         hosts = self._index.hosts
         name = hosts.judge(host(url), host(of)) if hosts is not None else None
         if hosts is None or name is None or page.own is None or kept.own is None:
             return None
-        return hosts.part(page, name).beside(hosts.part(kept, name))
+        shares = hosts.part(page, name).beside(hosts.part(kept, name))
+        return shares if shares.matching + max(shares.new, shares.gone) >= LEAST_MATCHING else None
 
     def close(self) -> None:
         """Puts the share of wrong drops and its 95 % interval into the stats."""

@@ -38,10 +38,8 @@ def nameless(markup: str, url: str) -> list[Line]:
 def _may_be_in_row(markup: str, url: str) -> bool:
     """Whether a page may name an address that differs from the end of its own in numbers alone."""
     name = url.partition("#")[0].rstrip("/").rpartition("/")[2]
-    markup = markup.replace("&amp;", "&")
-    same = (each.start() for each in re.finditer(rf"{re.escape(name)}(?!\d)", markup))
-    same = (at for at in same if not markup[max(0, at - 1) : at].isdigit())
-    return _NUMBER.sub("0", markup).count(_NUMBER.sub("0", name)) > sum(1 for _ in same)
+    like = r"\d+".join(map(re.escape, _NUMBER.split(name)))
+    return any(found[0] != name for found in re.finditer(like, markup.replace("&amp;", "&")))
 
 
 def _links(tokens: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from dedup.filter.noise import gaps, kept
+from dedup.filter.noise.answers import changes
 from dedup.filter.noise.gaps import MANY, Gaps, Seen, digest_of, least_of, left_of
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.lines import Line, lines_of
@@ -29,7 +30,7 @@ def learned(make: Make, *names: str) -> Gaps:
     """What two answers of each page have shown."""
     known = Gaps()
     for name in names:
-        known.learn(name, lines(make(name, 1)), lines(make(name, 2)))
+        known.learn(name, changes(lines(make(name, 1)), lines(make(name, 2))))
     return known
 
 
@@ -211,7 +212,7 @@ def test_of_lines_that_are_alike_nobody_can_tell_which_has_become_which() -> Non
         return "".join(f"<li>this seat at the {where} is free today" for where in taken[:2])
 
     known = Gaps()
-    known.learn("one", lines(seats("one", 0)), lines(seats("one", 2)))
+    known.learn("one", changes(lines(seats("one", 0)), lines(seats("one", 2))))
     assert not any(known.within.values())
     assert known.coming
 
@@ -229,8 +230,8 @@ def test_a_number_beside_a_gap_may_change() -> None:
 def test_gaps_do_not_depend_on_the_order_of_answers() -> None:
     one, other = Gaps(), Gaps()
     for name in ("one", "two"):
-        one.learn(name, lines(advert(name, 1)), lines(advert(name, 2)))
-        other.learn(name, lines(advert(name, 2)), lines(advert(name, 1)))
+        one.learn(name, changes(lines(advert(name, 1)), lines(advert(name, 2))))
+        other.learn(name, changes(lines(advert(name, 2)), lines(advert(name, 1))))
     assert left(advert("another", 1), one) == left(advert("another", 1), other)
 
 
@@ -296,7 +297,7 @@ def test_no_page_takes_long(kind: str) -> None:
     a, b = map(lines, answers)
     known = Gaps()
     for name, two in (("first", (a, b)), ("second", (b, a))):
-        known.learn(name, *two)
+        known.learn(name, changes(*two))
     for page in (a, b):
         left_of(page, Seen("third", 0), known, known)
         least_of(page, known)
@@ -309,7 +310,8 @@ def test_what_a_page_shows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     known = Gaps()
     for seed in map(str, range(30)):
         for make in partial(lines_alike, count=4), partial(advert, "a"):
-            known.learn(seed, lines(make(seed)[:4_000]), lines(make(seed + "x")[:4_000]))  # type: ignore[arg-type]
+            two = (lines(make(name)[:4_000]) for name in (seed, f"{seed}x"))  # type: ignore[arg-type]
+            known.learn(seed, changes(*two))
     assert len(known.within) <= 9
     assert all(len(each) <= 9 for each in known.within.values())
     assert len(known.coming) <= 9

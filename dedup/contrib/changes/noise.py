@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
+from dedup.filter.noise.answers import changes
 from dedup.filter.noise.gaps import Gaps
 from dedup.filter.noise.kinds import kind_of
 from dedup.filter.noise.words import is_signs, left_of_words, lines_of_words, words_of
@@ -38,7 +39,7 @@ class WordGaps:
         name = kind_of(url)
         known = self._kinds[name] = self._kinds.get(name) or _Known()
         first, second = words_of(a), words_of(b)
-        known.gaps.learn(url, lines_of_words(first), lines_of_words(second))
+        known.gaps.learn(url, changes(lines_of_words(first), lines_of_words(second)))
         known.asked += 1
         known.signs_change |= [*filter(is_signs, first)] != [*filter(is_signs, second)]
 

@@ -18,37 +18,36 @@ MAX_STEPS = 1_000_000
 _SIGNS = frozenset(".,:/'-")
 
 
+class Pair(NamedTuple):
+    """Lines of either answer that are one, and say something else."""
+
+    line: Line
+    other: Line
+    differences: list[tuple[int, int, int, int]]
+
+
 class Changes(NamedTuple):
     """What differs between two answers."""
 
-    pairs: list[tuple[Line, Line]]  #: lines of either that are one, and say something else
+    pairs: list[Pair]
     alone: list[Line]  #: lines of one of them
     stay: list[Line]  #: lines of the first that are in both
+    moved: set[str]  #: the places of lines that they have in another order
 
 
 def changes(a: Sequence[Line], b: Sequence[Line]) -> Changes:
     """Returns what differs between two answers.  In bounded time: beyond that, lines have come and gone."""
     mine, theirs = Counter(a), Counter(b)
     left, others = _by_path(a, mine - theirs), _by_path(b, theirs - mine)
-    found, steps = Changes([], [], [line for line in a if line in theirs]), MAX_STEPS
+    found = Changes([], [], [line for line in a if line in theirs], _moved(a, b, mine & theirs))
+    steps = MAX_STEPS
     for path in left | others:
         gone, come = left.get(path, []), others.get(path, [])
         steps -= (len(gone) + len(come)) * sum(len(line.tokens) for line in (*gone, *come))
         pairs, alone = _paired(gone, come) if steps >= 0 else ([], [*gone, *come])
-        found.pairs.extend(pairs)
+        found.pairs.extend(Pair(*pair, differences(*(line.tokens for line in pair))) for pair in pairs)
         found.alone.extend(alone)
     return found
-
-
-def moved(a: Sequence[Line], b: Sequence[Line]) -> set[str]:
-    """Returns the places of lines that two answers have in another order."""
-    both = Counter(a) & Counter(b)
-    first, second = _those(a, both), _those(b, both)
-    if first == second or len(first) * len(second) > MAX_CELLS:
-        return set()
-    names = {line: str(number) for number, line in enumerate(both)}
-    found = edits([names[line] for line in first], [names[line] for line in second], 0)
-    return {line.place for edit in found for line in first[edit.start : edit.end]}
 
 
 def differences(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int, int]]:
@@ -109,6 +108,15 @@ def _is_in_number(tokens: Sequence[str], at: int) -> bool:
             )
         )
     )
+
+
+def _moved(a: Sequence[Line], b: Sequence[Line], both: Counter[Line]) -> set[str]:
+    first, second = _those(a, both), _those(b, both)
+    if first == second or len(first) * len(second) > MAX_CELLS:
+        return set()
+    names = {line: str(number) for number, line in enumerate(both)}
+    found = edits([names[line] for line in first], [names[line] for line in second], 0)
+    return {line.place for edit in found for line in first[edit.start : edit.end]}
 
 
 def _by_path(lines: Sequence[Line], some: Counter[Line]) -> dict[str, list[Line]]:

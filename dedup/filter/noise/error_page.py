@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from dedup.filter.noise.answers import changes
 from dedup.filter.noise.gaps import Gaps
 from dedup.filter.noise.words import is_signs, left_of_words, lines_of_words, words_of
 from dedup.page.html import Page
@@ -81,5 +82,5 @@ def in_common(answers: Sequence[tuple[str, Page]], kept: Page) -> ErrorPage | No
     if 2 * changing.total() >= own.total():
         return None
     noise = Gaps()
-    noise.learn(url, lines_of_words(a), lines_of_words(b))
+    noise.learn(url, changes(lines_of_words(a), lines_of_words(b)))
     return ErrorPage(url, a, Address(url).without(page.heading), noise)

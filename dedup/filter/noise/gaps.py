@@ -4,11 +4,12 @@ A gap is known by what stays around it: its blocks, and the tokens on either sid
 own.  On other pages of its kind a gap is one only if several have shown it, and it forgives only what it has shown on others:
 a number where numbers have changed, an advert that was there on another page.
 
+>>> from dedup.filter.noise.answers import changes
 >>> from dedup.filter.noise.lines import lines_of
 >>> def page(name, seen): return lines_of(f"<h1>{name}</h1><p>Seen {seen} times", "")
 >>> kind = Gaps()
 >>> for name in ("one", "two"):
-...     kind.learn(name, page(name, 17), page(name, 18))
+...     kind.learn(name, changes(page(name, 17), page(name, 18)))
 >>> left = [left_of(page("three", shown), Seen("three", 0), Gaps(), kind) for shown in (4, 1_250, "many")]
 >>> left[0] == left[1], left[0] == left[2], left[0][1].tokens
 (True, False, ('<p', 'Seen', '<*', 'times'))
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
-from dedup.filter.noise.answers import MAX_STEPS, changes, differences, moved
+from dedup.filter.noise.answers import MAX_STEPS, Changes, Pair
 from dedup.filter.noise.lines import Line
 
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
@@ -99,21 +100,21 @@ class Gaps(Struct, gc=False):
     def __bool__(self) -> bool:
         return bool(self.within or self.coming or self.moving)
 
-    def learn(self, page: str, a: Sequence[Line], b: Sequence[Line]) -> None:
+    def learn(self, page: str, found: Changes) -> None:
         """Takes what differs between two answers to one request of a page for gaps."""
-        before, found = self._size(), changes(a, b)
-        for one, other in found.pairs:
-            if _has_room(one.path, self.within):
-                self._note_within(page, one.path, one.tokens, other.tokens)
+        before = self._size()
+        for pair in found.pairs:
+            if _has_room(pair.line.path, self.within):
+                self._note_within(page, pair)
         for line in found.alone:
             if _has_room(line.place, self.coming):
                 self.coming.setdefault(line.place, Shown()).add(page, hashed(line.tokens))
-        stay = Counter(line.place for line in (*found.stay, *(line for line, _ in found.pairs)))
+        stay = Counter(line.place for line in (*found.stay, *(pair.line for pair in found.pairs)))
         change = Counter(line.place for line in found.alone)
         for place, shown in self.coming.items():
             shown.stay += stay[place]
             shown.change += change[place]
-        for place in sorted(moved(a, b)):
+        for place in sorted(found.moved):
             if _has_room(place, self.moving):
                 self.moving.setdefault(place, Shown()).add(page)
         self.version += self._size() != before
@@ -129,8 +130,8 @@ class Gaps(Struct, gc=False):
         alone = sum(not shown.is_all for shown in self.coming.values())
         return sum(map(len, self.within.values())), len(self.coming), alone, len(self.moving)
 
-    def _note_within(self, page: str, path: str, a: Sequence[str], b: Sequence[str]) -> None:
-        found = differences(a, b)
+    def _note_within(self, page: str, pair: Pair) -> None:
+        (path, a, _), (_, b, _), found = pair
         line, known = (START, *a, END), self.within.setdefault(path, {})
         ends = [0, *(1 + last for _, last, *_ in found)]
         starts = [*(1 + first for first, *_ in found), len(line)]

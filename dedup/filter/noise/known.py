@@ -7,12 +7,14 @@ from contextlib import suppress
 
 from dedup.errors import DedupError
 from dedup.filter.noise.addresses import Addresses, Unique, unique_of
+from dedup.filter.noise.answers import changes
 from dedup.filter.noise.gaps import MAX_KNOWN, SEVERAL, Gaps, least_of
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import ENOUGH, SECTION, Kind, Learned, folder_of, has_own, kinds_of
 from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import lines_of
 from dedup.filter.noise.notes import Notes
+from dedup.filter.reading import LARGE
 from dedup.index import Index
 from dedup.latest import Latest
 from dedup.page.html import Page
@@ -104,10 +106,11 @@ class Known:
         is_one = self._likeness.are_of_one(before, answer, page.url)
         if not is_one and not has_own([line for line in a if line in there], kind):
             return False
-        version = kind.gaps.version
-        page.own = page.own or Gaps()
-        page.own.learn(address, a, b)
-        kind.gaps.learn(address, a, b)
+        is_large = len(page.markup) > LARGE
+        found = await asyncio.to_thread(changes, a, b) if is_large else changes(a, b)
+        page.own, version = page.own or Gaps(), kind.gaps.version
+        page.own.learn(address, found)
+        kind.gaps.learn(address, found)
         kind.asked += 1
         kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
         self._count(page.url, kind, 1)

@@ -66,6 +66,15 @@ def advert_of_blocks(number: int) -> str:
     return f"<div><h4>{text(3, number)}</h4><p>{said}</p><ul><li><a href=/go/{number}>{text(2, number)}</a></ul></div>"
 
 
+def slides(number: int) -> str:
+    """Five slides of nine, each of several blocks."""
+    said = "".join(
+        f'<div class="slide"><img src="/slides/{at}.jpg"><h4>{text(4, ("slide", at))}</h4><p>{text(9, ("said", at))}</p></div>'
+        for at in random.Random(number).sample(range(9), 5)
+    )
+    return f'<div class="slides">{said}</div>'
+
+
 class Noise(NamedTuple):
     """What is another in each answer."""
 
@@ -85,6 +94,7 @@ NOISES: dict[str, Noise | None] = {
     "popular": Noise(related=lambda items, at, chance: chance.sample(items[:6], 6)),
     "paragraph": Noise(plain_advert),
     "blocks": Noise(advert_of_blocks),
+    "slides": Noise(slides),
     "missing": Noise(may_miss=True),
     "above": Noise(plain_advert, is_above=True, may_miss=True),
     "campaigns": Noise(campaigns=True),

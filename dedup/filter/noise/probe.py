@@ -207,8 +207,9 @@ class Probe:
         if owns_words and all(kind.is_trusted for kind in kinds):
             its = left_of(a, seen, kept.own, *gaps)
             if its == left_of(b, seen, here.own, *gaps):
-                is_checked = its in (own, least_of(b, here.own or Gaps()))
-                return self._check_due(kind, here, kept, is_checked=is_checked)
+                shown = here.own or Gaps()
+                checked = own, least_of(b, shown), left_of(b, seen, shown, *(g.shown_by(shown) for g in gaps))
+                return self._check_due(kind, here, kept, is_checked=its in checked)
         its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
         if its != rest:
             if not near:

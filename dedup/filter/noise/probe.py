@@ -3,33 +3,29 @@ their kind were.
 
 A page that may be a copy is compared with the kept page line by line.  What differs is content unless it is noise, and
 nothing in two pages says which.  So one of them is fetched once more, and what differs between its answers is noise of that
-page; where several pages have shown it, of its kind (`dedup.filter.noise.gaps`).  Before a page is dropped for what others
-have shown, it is asked itself: the first is, and one whenever there are four times as many.  If it stays as it is, that was
-content, what was dropped since is fetched again, and from then on each page has to change itself.
+page; where several pages have shown it, of its kind (`dedup.filter.noise.gaps`).
 
 Something that is the pages' own has to be left without noise: two walls are no copies of each other.  Whatever is met again
 anyway, as a copy under another session, teaches without a request.
 """
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from dedup.filter.noise.again import Again
-from dedup.filter.noise.answers import said_in
-from dedup.filter.noise.gaps import Gaps, Seen, digest_of, least_of, left_of
+from dedup.filter.noise.comparison import Comparison, is_near
+from dedup.filter.noise.gaps import digest_of, least_of
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import ENOUGH, SECTION, Kind, has_own
+from dedup.filter.noise.kinds import SECTION
 from dedup.filter.noise.known import Known
 from dedup.filter.noise.likeness import Likeness, still_kept
-from dedup.filter.noise.lines import Line
 from dedup.filter.noise.manners import Manners
-from dedup.filter.noise.reasons import FAILED, GONE, NOISE, OTHER, STAYED, UNASKED, told
+from dedup.filter.noise.reasons import FAILED, GONE
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
-from dedup.fingerprint.evidence import LEAST_PROBED, Evidence
+from dedup.fingerprint.evidence import LEAST_PROBED
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
@@ -66,11 +62,11 @@ class Probe:
         self._likeness = Likeness(index)
         self._stats = stats
         self._crawl = crawl
-        self._undo = undo
         self.asking = Again(crawl, stats, fetches=fetches)
         self._manners = Manners(index, crawl)
         self._kept = KeptPages()
         self._known = Known(index, self._kept, self._likeness)
+        self._comparison = Comparison(self._kept, self._known, self.asking, undo)
         self.heard = self._known.heard
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
@@ -102,7 +98,7 @@ class Probe:
         if rule != "probe":
             return copied
         count(self._stats, "probed")
-        return replace(copied, noise=self._noise(here, of))
+        return replace(copied, noise=self._comparison.noise(here, of))
 
     async def _copied(
         self, visit: Visit, fingerprint: Fingerprint, here: Shown, verdict: Verdict
@@ -155,7 +151,7 @@ class Probe:
         if its_kind is kind or not kept.markup or not url:
             return False
         its, own = [await self._known.unique(page) for page in (kept, here)]
-        if not own.is_on(its) and own.words and not kind.asked and self._may_ask(here):
+        if not own.is_on(its) and own.words and not kind.asked and self._comparison.may_ask(here):
             await self._ask(visit, here, here)  # what tells them apart may be noise of its kind
             its, own = [await self._known.unique(page) for page in (kept, here)]
         is_known = self._known.addresses.may_mean_one(url, here.url)
@@ -168,76 +164,14 @@ class Probe:
         """Returns a kept page as it is known by then, and why what differs is no noise, once that can be told; "" if it is."""
         while True:
             kept = self._kept.get(kept.page_id) or kept
-            step = self._step(here, kept, near=near)
+            step = self._comparison.step(here, kept, near=near)
             if not isinstance(step, Shown):
                 return kept, step
             async with self.asking.turn(step.url):
-                if self._step(here, self._kept.get(kept.page_id) or kept, near=near) is not step:
+                if self._comparison.step(here, self._kept.get(kept.page_id) or kept, near=near) is not step:
                     continue  # others have learned it meanwhile
                 if not await self._ask(visit, step, kept):
                     return kept, FAILED
-
-    def _step(self, here: Shown, kept: Shown, *, near: bool) -> Shown | str:
-        """Returns why a page is no copy of a kept one, "" if it is; or which of the two has to be fetched again before that can be told."""
-        a, b = self._kept.read(kept), here.read()
-        if not a:
-            return kept if self._may_ask(kept) else UNASKED
-        step = self._compare(here, kept, a, b, near=near)
-        a, b = kept.read_nameless(), here.read_nameless()
-        if step and isinstance(step, str) and a and b:  # of pages in a row, the name is no content
-            step = self._compare(here, kept, a, b, near=near)
-        return step
-
-    def _compare(
-        self, here: Shown, kept: Shown, a: Sequence[Line], b: Sequence[Line], *, near: bool
-    ) -> Shown | str:
-        """Returns the same, given the lines of both."""
-        if a == b:
-            return NOISE
-        kinds = self._known.of_both(kept.url, here.url)
-        kind = kinds[0]
-        gaps = [kind.gaps for kind in kinds]
-        least = least_of(b, *gaps)
-        owns_words = a is kept.nameless or has_own(least, *kinds)
-        seen = Seen(kept.address, digest_of(least))
-        its_own, own = left_of(a, seen, kept.own), left_of(b, seen, here.own)
-        if (here.own or kept.own) and its_own == own:  # each has changed there itself, as a check would show
-            kind.drops += 1
-            return NOISE
-        if owns_words and all(kind.is_trusted for kind in kinds):
-            its = left_of(a, seen, kept.own, *gaps)
-            if its == left_of(b, seen, here.own, *gaps):
-                shown = here.own or Gaps()
-                checked = own, least_of(b, shown), left_of(b, seen, shown, *(g.shown_by(shown) for g in gaps))
-                return self._check_due(kind, here, kept, is_checked=its in checked)
-        its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
-        if its != rest:
-            if not near:
-                return OTHER
-            if kept.asked:
-                return told(its, rest, "stayed when it was fetched again")
-            if not (self._known.may_learn(kept.url) and are_like(a, b)):
-                return told(its, rest, "were not seen to change")
-            return kept if self._may_ask(kept) else UNASKED
-        asked = min((kept, here), key=lambda page: (page.is_gone, page.asked))
-        if self._may_ask(asked):
-            return asked
-        has_stayed = asked.asked == ENOUGH and not asked.is_gone
-        return told(a, b, "stayed when both were fetched again") if has_stayed else UNASKED
-
-    def _check_due(self, kind: Kind, here: Shown, kept: Shown, *, is_checked: bool) -> Shown | str:
-        """Returns whether a page is a copy by what its kind has shown; or the page, if it has to be asked itself whether it changes."""
-        if kind.is_due and not is_checked:
-            if here.own is not None and here.asked == ENOUGH and not here.is_gone:
-                self._distrust(kind)
-                return STAYED
-            return here if self._may_ask(here) else UNASKED
-        kind.drops += 1
-        kind.dropped[kept.page_id] = None
-        return NOISE
-
-    def _may_ask(self, page: Shown) -> bool:
-        return page.asked < ENOUGH and not page.is_gone and self.asking.may_ask(page.url)
 
     async def _ask(self, visit: Visit, page: Shown, kept: Shown) -> bool:
         """Fetches a page once more, and learns of its gaps; false if it can't be, or shows something else.
@@ -267,13 +201,6 @@ class Probe:
             return False
         return True
 
-    def _distrust(self, kind: Kind) -> None:
-        """A page stayed as it is where others of its kind change: that is content, and what was dropped by it is fetched again."""
-        kind.is_trusted = False
-        for page_id in kind.dropped:
-            self._undo(page_id, "what differs between them does not change on pages like these")
-        kind.dropped.clear()
-
     async def _learn_of_section(self, visit: Visit, here: Shown) -> None:
         """Fetches a page at hand once more if it is one of many, and the gaps of its kind are not known."""
         if self._may_teach(here):
@@ -284,7 +211,7 @@ class Probe:
     def _may_teach(self, here: Shown) -> bool:
         kind = self._known.kind(here.url)
         is_one_of_many = kind.kept + 1 >= SECTION * (1 + kind.asked) and (not kind.asked or bool(kind.gaps))
-        return is_one_of_many and self._known.may_learn(here.url) and self._may_ask(here)
+        return is_one_of_many and self._known.may_learn(here.url) and self._comparison.may_ask(here)
 
     async def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
         """Notes a page that is kept, or one that is met again."""
@@ -363,29 +290,6 @@ class Probe:
             return None
         answer = await self.asking.answer(manner, filed.url, visit.origin)
         return answer if answer and self._likeness.is_as_filed(answer, filed) else None
-
-    def _noise(self, here: Shown, of: Shown) -> str:
-        """Returns the words of a page that are noise."""
-        least = least_of(here.read(), self._known.kind(here.url).gaps)
-        lines, left = Counter(here.read()), Counter(left_of(least, Seen(of.address, 0), here.own))
-        stay = Counter(token for line in (left - lines).elements() for token in said_in(line.tokens))
-        gone = list[str]()
-        for token in (token for line in (lines - left).elements() for token in said_in(line.tokens)):
-            if stay[token] > 0:
-                stay[token] -= 1
-            else:
-                gone.append(token)
-        return " ".join(gone)
-
-
-def is_near(here: Shown, kept: Shown, evidence: Evidence | None) -> bool:
-    """Returns whether two pages have the same tokens, or most of what is their own in common."""
-    return kept.digest == here.digest or (evidence is not None and evidence.share >= LEAST_PROBED)
-
-
-def are_like(a: Sequence[Line], b: Sequence[Line]) -> bool:
-    """Returns whether most lines of two pages are the same, so that they are of one template."""
-    return 2 * len({*a} & {*b}) >= max(len({*a}), len({*b}))
 
 
 def _read(visit: Visit, page: Page) -> Page:

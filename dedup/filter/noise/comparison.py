@@ -1,0 +1,128 @@
+"""What differs between a page and a kept one: noise, or content; or one of the two has to be fetched again to tell.
+
+Before a page is dropped for what others have shown, it is asked itself: the first is, and one whenever there are four times
+as many.  If it stays as it is, that was content, what was dropped since is fetched again, and from then on each page has to
+change itself.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from dedup.filter.noise.again import Again
+from dedup.filter.noise.answers import said_in
+from dedup.filter.noise.gaps import Gaps, Seen, digest_of, least_of, left_of
+from dedup.filter.noise.kept import KeptPages, Shown
+from dedup.filter.noise.kinds import ENOUGH, Kind, has_own
+from dedup.filter.noise.known import Known
+from dedup.filter.noise.lines import Line
+from dedup.filter.noise.reasons import NOISE, OTHER, STAYED, UNASKED, told
+from dedup.fingerprint.evidence import LEAST_PROBED, Evidence
+
+
+class Comparison:
+    """Compares the pages of one crawl."""
+
+    def __init__(
+        self, kept: KeptPages, known: Known, asking: Again, undo: Callable[[str, str], None]
+    ) -> None:
+        """``undo`` is told of a kept page for which pages were dropped, and why these drops are not right."""
+        self._kept = kept
+        self._known = known
+        self._asking = asking
+        self._undo = undo
+
+    def step(self, here: Shown, kept: Shown, *, near: bool) -> Shown | str:
+        """Returns why a page is no copy of a kept one, "" if it is; or which of the two has to be fetched again before that can be told."""
+        a, b = self._kept.read(kept), here.read()
+        if not a:
+            return kept if self.may_ask(kept) else UNASKED
+        step = self._compare(here, kept, a, b, near=near)
+        a, b = kept.read_nameless(), here.read_nameless()
+        if step and isinstance(step, str) and a and b:  # of pages in a row, the name is no content
+            step = self._compare(here, kept, a, b, near=near)
+        return step
+
+    def _compare(
+        self, here: Shown, kept: Shown, a: Sequence[Line], b: Sequence[Line], *, near: bool
+    ) -> Shown | str:
+        """Returns the same, given the lines of both."""
+        if a == b:
+            return NOISE
+        kinds = self._known.of_both(kept.url, here.url)
+        kind = kinds[0]
+        gaps = [kind.gaps for kind in kinds]
+        least = least_of(b, *gaps)
+        owns_words = a is kept.nameless or has_own(least, *kinds)
+        seen = Seen(kept.address, digest_of(least))
+        its_own, own = left_of(a, seen, kept.own), left_of(b, seen, here.own)
+        if (here.own or kept.own) and its_own == own:  # each has changed there itself, as a check would show
+            kind.drops += 1
+            return NOISE
+        if owns_words and all(kind.is_trusted for kind in kinds):
+            its = left_of(a, seen, kept.own, *gaps)
+            if its == left_of(b, seen, here.own, *gaps):
+                if kind.is_due and not _is_checked(its, b, seen, here.own or Gaps(), gaps):
+                    return self._check(kind, here)
+                kind.drops += 1
+                kind.dropped[kept.page_id] = None
+                return NOISE
+        its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
+        if its != rest:
+            if not near:
+                return OTHER
+            if kept.asked:
+                return told(its, rest, "stayed when it was fetched again")
+            if not (self._known.may_learn(kept.url) and are_like(a, b)):
+                return told(its, rest, "were not seen to change")
+            return kept if self.may_ask(kept) else UNASKED
+        asked = min((kept, here), key=lambda page: (page.is_gone, page.asked))
+        if self.may_ask(asked):
+            return asked
+        has_stayed = asked.asked == ENOUGH and not asked.is_gone
+        return told(a, b, "stayed when both were fetched again") if has_stayed else UNASKED
+
+    def _check(self, kind: Kind, here: Shown) -> Shown | str:
+        """Returns a page that would be dropped by what its kind has shown, if it can be asked itself whether it changes."""
+        if here.own is not None and here.asked == ENOUGH and not here.is_gone:
+            self._distrust(kind)
+            return STAYED
+        return here if self.may_ask(here) else UNASKED
+
+    def may_ask(self, page: Shown) -> bool:
+        return page.asked < ENOUGH and not page.is_gone and self._asking.may_ask(page.url)
+
+    def _distrust(self, kind: Kind) -> None:
+        """A page stayed as it is where others of its kind change: that is content, and what was dropped by it is fetched again."""
+        kind.is_trusted = False
+        for page_id in kind.dropped:
+            self._undo(page_id, "what differs between them does not change on pages like these")
+        kind.dropped.clear()
+
+    def noise(self, here: Shown, of: Shown) -> str:
+        """Returns the words of a page that are noise."""
+        least = least_of(here.read(), self._known.kind(here.url).gaps)
+        lines, left = Counter(here.read()), Counter(left_of(least, Seen(of.address, 0), here.own))
+        stay = Counter(token for line in (left - lines).elements() for token in said_in(line.tokens))
+        gone = list[str]()
+        for token in (token for line in (lines - left).elements() for token in said_in(line.tokens)):
+            if stay[token] > 0:
+                stay[token] -= 1
+            else:
+                gone.append(token)
+        return " ".join(gone)
+
+
+def _is_checked(its: list[Line], lines: Sequence[Line], page: Seen, own: Gaps, gaps: Sequence[Gaps]) -> bool:
+    """Returns whether a page itself has changed where it differs from a kept one, of which the first lines are left."""
+    by_place = left_of(lines, page, own, *(each.shown_by(own) for each in gaps))
+    return its in (left_of(lines, page, own), least_of(lines, own), by_place)
+
+
+def is_near(here: Shown, kept: Shown, evidence: Evidence | None) -> bool:
+    """Returns whether two pages have the same tokens, or most of what is their own in common."""
+    return kept.digest == here.digest or (evidence is not None and evidence.share >= LEAST_PROBED)
+
+
+def are_like(a: Sequence[Line], b: Sequence[Line]) -> bool:
+    """Returns whether most lines of two pages are the same, so that they are of one template."""
+    return 2 * len({*a} & {*b}) >= max(len({*a}), len({*b}))

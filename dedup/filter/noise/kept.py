@@ -6,8 +6,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from dedup.filter.noise.gaps import SEVERAL, Gaps
-from dedup.filter.noise.kinds import SECTION
+from dedup.filter.noise.gaps import MANY, SEVERAL, Gaps
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.names import nameless
 from dedup.filter.visit import Visit
@@ -71,7 +70,7 @@ class KeptPages:
     def __init__(self) -> None:
         self._pages = Latest[str, Shown](PAGES)
         #: Page ids, and the addresses of them or of their copies, by the names that others may share with these, such as a
-        #: print version; {} if a section has such a name, which then tells nothing without one more part of the path.
+        #: print version; {} if many have such a name, which then tells nothing without one more part of the path.
         self._named = Latest[Name, dict[str, str]](PAGES)
         #: Names that are nothing but these and one parameter; () once several are.
         self._more = Latest[Name, Name](PAGES)
@@ -120,7 +119,7 @@ class KeptPages:
 
     def _name(self, name: Name, page_id: str, url: str) -> None:
         found, longer = self._named.setdefault(name, {page_id: url}), _longer(name, url)
-        if found and len(found) < SECTION:
+        if found and len(found) < MANY:
             found.setdefault(page_id, url)
         elif longer:
             self._named[name] = {}

@@ -2,11 +2,10 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from msgspec import Struct
 
-from dedup.filter.noise.gaps import MANY, SEVERAL, Gaps
+from dedup.filter.noise.gaps import MANY, Gaps
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.names import nameless
 from dedup.filter.visit import Visit
@@ -115,7 +114,7 @@ class KeptPages:
             name = self._more.get(sought, ()) if more else sought
             while name and self._named.get(name) == {}:
                 name = _longer(name, url)
-            yield from islice(self._named.get(name, {}).items(), SEVERAL)
+            yield from self._named.get(name, {}).items()
 
     def _name(self, name: Name, page_id: str, url: str) -> None:
         found, longer = self._named.setdefault(name, {page_id: url}), _longer(name, url)

@@ -56,7 +56,6 @@ class Known:
             # Pages may have new gaps since, so one more is fetched again; who listens has heard of none.
             idle = 0 if self.heard else min(learned.idle, ENOUGH - 1)
             self._kinds[key] = kind = Kind(learned.gaps, learned.asked, idle, learned.is_trusted)
-            self._met[key] = learned.asked
             self._count(f"http://{key}", kind, idle)
 
     async def remember(self) -> None:

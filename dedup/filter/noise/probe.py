@@ -239,8 +239,7 @@ class Probe:
         if not here.markup:
             return
         self._manners.note(visit)
-        if self._kept.get(here.page_id) is None:
-            self._known.count(here.url)
+        self._known.count(here.url)
         for kind in self._known.of_both(here.url, here.url):
             kind.recent[here.page_id] = None
             if kind.asked and kind.version == kind.gaps.version:

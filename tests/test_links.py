@@ -48,6 +48,7 @@ YIELD = {
     "session": (1400, 0),
     "sessionpath": (1850, 0),
     "forum": (1505, 0),
+    "lists": (401, 0),
     "calendar": (780, 60),
     "soft404x10": (610, 0),
     "soft404short": (560, 0),

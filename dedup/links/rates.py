@@ -29,7 +29,7 @@ class Count(Struct, array_like=True):
     """Pages of a host or a folder, of late."""
 
     judged: float = 0.0
-    new: float = 0.0  #: how many of them were new
+    new: float = 0.0  #: how many of them were new, or led to new ones
 
     def add(self, new: bool) -> None:
         """Counts one more judged page."""
@@ -51,6 +51,12 @@ class Rates(Latest[str, Count]):
         for name in _names(folder):
             count = self[name] = self.get(name) or Count()
             count.add(new)
+
+    def credit(self, folder: str, share: float) -> None:
+        """Credits a page that was not new, but has led to one that is."""
+        for name in _names(folder):
+            if count := self.get(name):
+                count.new = min(count.new + share, count.judged)
 
     def rate(self, folder: str) -> float:
         """Returns the expected share of new pages in a folder, which begins with the rate of its host.

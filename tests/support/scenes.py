@@ -236,6 +236,25 @@ class Forum(Scene):
         return Shown(f"topic{topic} from {start}", [*(f"/topic.php?{link}{ident}" for link in links), up])
 
 
+@dataclass
+class Lists(Scene):
+    """A row of lists that are near-duplicates, each with a link to one article and to the next list."""
+
+    lists: int = 200
+
+    def show(self, url: str) -> Shown | None:
+        path = urlsplit(url).path
+        if path == "/":
+            return Shown("front", ["/list/0"])
+        match = re.fullmatch(r"/(list|article)/(\d+)", path)
+        number = int(match[2]) if match else self.lists
+        if not match or number >= self.lists:
+            return None
+        if match[1] == "article":
+            return Shown(f"article {number}", ["/"])
+        return Shown("list", [f"/article/{number}", f"/list/{number + 1}"])
+
+
 #: By name, made anew for each crawl.
 SCENES: dict[str, Callable[[], Scene]] = {
     "mirrors5": lambda: Mirrors("mirrors5", mirrors=5, cross=True),
@@ -244,6 +263,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "session": lambda: Sessions("session", endless=True),
     "sessionpath": lambda: Sessions("sessionpath", endless=True, parameter=""),
     "forum": lambda: Forum("forum"),
+    "lists": lambda: Lists("lists"),
     "calendar": lambda: Calendar("calendar", endless=True),
     "soft404x10": lambda: Missing("soft404x10", endless=True, breadth=10),
     "soft404short": lambda: Missing("soft404short", endless=True, breadth=2, short=True),

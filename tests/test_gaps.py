@@ -318,6 +318,25 @@ def test_what_a_page_shows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(len(values) <= 9 for values in known.came.values())
 
 
+@pytest.mark.parametrize("name", ["7", "7x", "1-" * 30 + "x", "1-" * 900 + "x", "x7"])
+def test_looking_for_pages_beside_takes_time_linear_in_a_page(name: str) -> None:
+    began = time.process_time()
+    for markup in ("1" * 1_000_000, "1-" * 500_000, "x" * 1_000_000):
+        nameless(f"<p>{markup}", f"{HOST}/{name}")
+    assert time.process_time() - began < SECONDS
+
+
+def test_a_name_that_many_pages_have_is_lengthened() -> None:
+    pages = KeptPages()
+    pages.name("host", "http://view/")  # whose name can't be lengthened
+    for number in range(2 * MANY):
+        pages.name(f"{number}", f"{HOST}/lamp-{number}/view")
+    for number in range(2 * MANY):
+        print_version = shown(99, 1)
+        print_version.url = f"http://b.example/print/lamp-{number}/view"
+        assert pages.address_like(shown(number, 1), print_version.url) == f"{HOST}/lamp-{number}/view"
+
+
 def shown(number: int, size: int) -> Shown:
     url = f"{HOST}/{number}"
     return Shown(str(number), url, url, number, number, 0, f"<p>{number}{'<p>a' * size}")

@@ -42,7 +42,6 @@ GAP, START, END = "<*", "<^", "<$"
 _BESIDE = re.compile(r"(?<=\.)([^/]*?)\d+(?=/|$)")
 _NUMBERS = re.compile(r"0(?:\0[.,:/' -]?\0?0)*")
 
-
 #: Hashes of what was seen to change, and the page that has shown it; "" if several have.
 Values = dict[int, str]
 
@@ -51,7 +50,7 @@ class Shown(Struct):
     """What pages have shown in a gap."""
 
     pages: set[str] = set()  #: that have shown it, as many as count
-    values: "Values" = {}  #: what was there, of a gap in a line
+    values: Values = {}  #: what was there, of a gap in a line
     #: The same of what stands there on kept pages, by what is left of these without all that may be noise; 0 if on several.
     stands: dict[int, int] = {}
     least: int = 0  #: tokens, at least
@@ -68,7 +67,7 @@ class Shown(Struct):
         """Whether most of what stands there comes and goes."""
         return 2 * self.stay <= self.change
 
-    def forgives(self, page: "Seen", value: int, values: "Values") -> bool:
+    def forgives(self, page: "Seen", value: int, values: Values) -> bool:
         """Returns whether several pages have shown this gap, and others than this one what it has there; or many have."""
         is_met = (
             values.get(value, page.address) != page.address or self.stands.get(value, page.left) != page.left
@@ -95,9 +94,8 @@ class Gaps(Struct, gc=False):
 
     within: dict[str, dict[Around, Shown]] = {}  #: in lines
     coming: dict[str, Shown] = {}  #: lines that come and go
-    came: dict[
-        str, Values
-    ] = {}  #: such lines, by their paths: in one answer they stand here, in another there
+    #: Such lines, by their paths: in one answer they stand here, in another there.
+    came: dict[str, Values] = {}
     moving: dict[str, Shown] = {}  #: lines that change their order
     version: int = 0  #: grows with every gap that is new
 

@@ -117,6 +117,8 @@ class KeptPages:
             yield from self._named.get(name, {}).items()
 
     def _name(self, name: Name, page_id: str, url: str) -> None:
+        if not name:  # of a host alone
+            return
         found, longer = self._named.setdefault(name, {page_id: url}), _longer(name, url)
         if found and len(found) < MANY:
             found.setdefault(page_id, url)

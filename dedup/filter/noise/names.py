@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from dedup.filter.noise.lines import LIKE, SELF, Line, lines_of, numbers_in
+from dedup.page.siblings import MAX_PARAMETERS
 
 _NUMBER = re.compile(r"\d+")
 #: The number of each month, by its English names.
@@ -38,7 +39,10 @@ def nameless(markup: str, url: str) -> list[Line]:
 def _may_be_in_row(markup: str, url: str) -> bool:
     """Whether a page may name an address that differs from the end of its own in numbers alone."""
     name = url.partition("#")[0].rstrip("/").rpartition("/")[2]
-    like = r"\d+".join(map(re.escape, _NUMBER.split(name)))
+    parts = _NUMBER.split(name)
+    if len(parts) > MAX_PARAMETERS:  # looking for so many takes longer than reading the page
+        return True
+    like = r"(?<!\d)\d++".join(map(re.escape, parts))
     return any(found[0] != name for found in re.finditer(like, markup.replace("&amp;", "&")))
 
 

@@ -328,7 +328,7 @@ def test_looking_for_pages_beside_takes_time_linear_in_a_page(name: str) -> None
 
 def test_a_name_that_many_pages_have_is_lengthened() -> None:
     pages = KeptPages()
-    pages.name("host", "http://view/")  # whose name can't be lengthened
+    pages.name("host", "http://view/")  # which has no folder
     for number in range(2 * MANY):
         pages.name(f"{number}", f"{HOST}/lamp-{number}/view")
     for number in range(2 * MANY):

@@ -69,7 +69,7 @@ class KeptPages:
     def __init__(self) -> None:
         self._pages = Latest[str, Shown](PAGES)
         #: Page ids, and the addresses of them or of their copies, by the names that others may share with these, such as a
-        #: print version; {} if many have such a name, which then tells nothing without one more part of the path.
+        #: print version; {} if many have such a name, which then tells nothing without the folder before it.
         self._named = Latest[Name, dict[str, str]](PAGES)
         #: Names that are nothing but these and one parameter; () once several are.
         self._more = Latest[Name, Name](PAGES)
@@ -105,27 +105,24 @@ class KeptPages:
         """Notes an address at which a kept page, or a copy of it, is."""
         names, (whole, *fewer) = names_of(url)
         for name in names:
-            self._name(name, page_id, url)
+            found = self._named.setdefault(name, {page_id: url})
+            if found and len(found) < MANY:
+                found.setdefault(page_id, url)
+                continue
+            self._named[name] = {}
+            for its_id, its_url in {**found, page_id: url}.items():
+                its = self._named.setdefault(_longer(name, its_url), {})
+                if len(its) < MANY:
+                    its.setdefault(its_id, its_url)
         for name in {*fewer} - {*names}:
             self._more[name] = whole if self._more.get(name, whole) == whole else ()
 
     def _like(self, url: str, *, more: bool = False) -> Iterator[tuple[str, str]]:
         for sought in names_of(url)[1]:
             name = self._more.get(sought, ()) if more else sought
-            while name and self._named.get(name) == {}:
+            if self._named.get(name) == {}:
                 name = _longer(name, url)
             yield from self._named.get(name, {}).items()
-
-    def _name(self, name: Name, page_id: str, url: str) -> None:
-        if not name:  # of a host alone
-            return
-        found, longer = self._named.setdefault(name, {page_id: url}), _longer(name, url)
-        if found and len(found) < MANY:
-            found.setdefault(page_id, url)
-        elif longer:
-            self._named[name] = {}
-            for its_id, its_url in {**found, page_id: url}.items():
-                self._name(_longer(name, its_url), its_id, its_url)
 
     def add(self, page: Shown) -> None:
         """Takes up a page, or what it shows by now."""
@@ -161,11 +158,9 @@ def names_of(url: str) -> tuple[list[Name], list[Name]]:
 
 
 def _longer(name: Name, url: str) -> Name:
-    """Returns a name with one more part of the path; () if that has no more."""
-    parts = url.partition("?")[0].rstrip("/").split("/")[2:]
-    parts[:1] = [""]
-    more = len(parts) - name[0].count("/") - 2
-    return (f"{parts[more]}/{name[0]}", *name[1:]) if more >= 0 else ()
+    """Returns a name with the folder that is before it."""
+    folders = url.partition("?")[0].rstrip("/").split("/")[3:-1]
+    return (f"{folders[-1] if folders else ''}/{name[0]}", *name[1:])
 
 
 def share_name(url: str, other: str) -> bool:

@@ -130,10 +130,13 @@ class Gaps(Struct, gc=False):
                 shown.stands[value] = left if shown.stands.get(value, left) == left else 0
 
     def shown_by(self, own: "Gaps") -> "Gaps":
-        """Returns those where lines come and go on a page, too, whichever lines these are, or in blocks beside."""
-        shown = {*map(_beside, own.coming)}
-        coming = {place: each for place, each in self.coming.items() if _beside(place) in shown}
-        return Gaps(coming=coming, came=self.came)
+        """Returns those where lines come, go or move on a page, too, whichever lines these are, or in blocks beside."""
+        shown = {*map(_beside, (*own.coming, *own.moving))}
+        coming, moving = (
+            {place: each for place, each in known.items() if _beside(place) in shown}
+            for known in (self.coming, self.moving)
+        )
+        return Gaps(coming=coming, came=self.came, moving=moving)
 
     def _size(self) -> tuple[int, ...]:
         alone = sum(not shown.is_all for shown in self.coming.values())

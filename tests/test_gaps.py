@@ -315,7 +315,7 @@ def test_what_a_page_shows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(known.within) <= 9
     assert all(len(each) <= 9 for each in known.within.values())
     assert len(known.coming) <= 9
-    assert all(len(values) <= 9 for values in known.came.values())
+    assert all(len(shown.values) <= 9 for shown in known.coming.values())
 
 
 @pytest.mark.parametrize("name", ["7", "7x", "1-" * 30 + "x", "1-" * 900 + "x", "x7"])

@@ -1,5 +1,7 @@
 """No content of a site is lost whose every answer is another: a fast part of `benchmarks.living`."""
 
+import random
+from functools import partial
 from itertools import cycle
 
 import pytest
@@ -8,7 +10,8 @@ from benchmarks.living import ALL
 from dedup.filter.noise.gaps import SEVERAL
 from tests.support import slow
 from tests.support.coroutines import driven
-from tests.support.living import ADDRESSES, NOISES, crawl, pages_of, shuffled
+from tests.support.living import ADDRESSES, HOST, NOISES, Answering, crawl, pages_of, shuffled, slug
+from tests.support.pages.everyday import name, text
 
 #: Of each noise one kind: names, times, prices, a list, an image, signs, a long text, data in a script, and Chinese.
 KINDS = [
@@ -100,15 +103,37 @@ async def test_a_page_whose_second_answer_was_another_does_not_speak_against_its
     assert len(fates.kept) < 75
 
 
-@pytest.mark.parametrize(
-    ("addresses", "noise", "order"),
-    [
-        *((addresses, "shuffled", 1) for addresses in ("slashes", "folders", "language")),
-        *(("words", "slides", order) for order in (1, 2)),  # which stand in other places in each answer
-    ],
-)
+@pytest.mark.parametrize("addresses", ["slashes", "folders", "language"])
 @driven
-async def test_copies_are_found_by_what_their_kind_has_shown(addresses: str, noise: str, order: int) -> None:
-    pages = pages_of("coins", ALL["coins"], addresses, NOISES[noise])
-    fates = await crawl(shuffled(pages, order), seed=1)
+async def test_pages_are_of_one_kind_whichever_part_of_their_addresses_tells_them_apart(
+    addresses: str,
+) -> None:
+    pages = pages_of("coins", ALL["coins"], addresses, NOISES["shuffled"])
+    fates = await crawl(shuffled(pages, 1))
     assert len(fates.kept) < 75  # of 128 pages, which show 56 contents
+
+
+STATES = ("in stock", "sold out", "reserved", "on request")
+
+
+def offer(number: int, where: str, chance: random.Random) -> str:
+    """A thing, of which four differ in one block alone, among others of its class that come and go, and say the same of others."""
+    said = [
+        f'<div class="card"><h4>{text(3, at)}</h4><p>{chance.choice(STATES)}</p></div>' for at in range(9)
+    ]
+    cards = chance.sample(said, 5)
+    own = f'<div class="card"><h4>This one</h4><p>{STATES[number % 4]}</p></div>'
+    cards.insert(0 if where == "first" else chance.randrange(6), own)
+    thing = f"<h1>{name(number // 4, 'thing')}</h1><p>{text(60, ('thing', number // 4))}</p>"
+    return f"<div>{thing}</div><div>{''.join(cards)}</div><p>{chance.randrange(10**6)} visitors"
+
+
+@pytest.mark.parametrize("where", ["first", "anywhere"])
+@pytest.mark.parametrize("at_once", [1, 8])
+@driven
+async def test_no_block_is_lost_among_others_that_come_and_go(where: str, at_once: int) -> None:
+    pages = [
+        Answering(f"{HOST}/{slug(number, 'offer')}", f"{number}", partial(offer, number, where))
+        for number in range(48)
+    ]
+    assert (await crawl(shuffled(pages, 1), at_once=at_once)).lost() == set()

@@ -61,7 +61,7 @@ class Comparison:
         if owns_words and all(kind.is_trusted for kind in kinds):
             its = left_of(a, seen, kept.own, *gaps)
             if its == left_of(b, seen, here.own, *gaps):
-                if kind.is_due and not _is_checked(its, b, seen, here.own or Gaps(), gaps):
+                if kind.is_due and its not in (own, least_of(b, here.own or Gaps())):
                     return self._check(kind, here)
                 kind.drops += 1
                 kind.dropped[kept.page_id] = None
@@ -110,12 +110,6 @@ class Comparison:
             else:
                 gone.append(token)
         return " ".join(gone)
-
-
-def _is_checked(its: list[Line], lines: Sequence[Line], page: Seen, own: Gaps, gaps: Sequence[Gaps]) -> bool:
-    """Returns whether a page itself has changed where it differs from a kept one, of which the first lines are left."""
-    by_place = left_of(lines, page, own, *(each.shown_by(own) for each in gaps))
-    return its in (left_of(lines, page, own), least_of(lines, own), by_place)
 
 
 def is_near(here: Shown, kept: Shown, evidence: Evidence | None) -> bool:

@@ -38,19 +38,15 @@ MAX_KNOWN = 256
 #: Stands for a gap, and for the ends of a line: no page has such tokens.
 GAP, START, END = "<*", "<^", "<$"
 
-#: The number of a block with a class among its siblings of that class.
-_BESIDE = re.compile(r"(?<=\.)([^/]*?)\d+(?=/|$)")
 _NUMBERS = re.compile(r"0(?:\0[.,:/' -]?\0?0)*")
-
-#: Hashes of what was seen to change, and the page that has shown it; "" if several have.
-Values = dict[int, str]
 
 
 class Shown(Struct):
     """What pages have shown in a gap."""
 
     pages: set[str] = set()  #: that have shown it, as many as count
-    values: Values = {}  #: what was there, of a gap in a line
+    #: Hashes of what was there, and the page that has shown it; "" if several have.
+    values: dict[int, str] = {}
     #: The same of what stands there on kept pages, by what is left of these without all that may be noise; 0 if on several.
     stands: dict[int, int] = {}
     least: int = 0  #: tokens, at least
@@ -58,19 +54,23 @@ class Shown(Struct):
     stay: int = 0  #: lines that stood there in both of two answers
     change: int = 0  #: and that stood in one
 
-    def add(self, page: str) -> None:
+    def add(self, page: str, *values: int) -> None:
         if len(self.pages) < MANY:
             self.pages.add(page)
+        for value in values:
+            if value in self.values or len(self.values) < MAX_KNOWN:
+                self.values[value] = page if self.values.get(value, page) == page else ""
 
     @property
     def is_all(self) -> bool:
         """Whether most of what stands there comes and goes."""
         return 2 * self.stay <= self.change
 
-    def forgives(self, page: "Seen", value: int, values: Values) -> bool:
+    def forgives(self, page: "Seen", value: int) -> bool:
         """Returns whether several pages have shown this gap, and others than this one what it has there; or many have."""
         is_met = (
-            values.get(value, page.address) != page.address or self.stands.get(value, page.left) != page.left
+            self.values.get(value, page.address) != page.address
+            or self.stands.get(value, page.left) != page.left
         )
         return len(self.pages) >= SEVERAL and (is_met or (self.is_all and len(self.pages) >= MANY))
 
@@ -94,8 +94,6 @@ class Gaps(Struct, gc=False):
 
     within: dict[str, dict[Around, Shown]] = {}  #: in lines
     coming: dict[str, Shown] = {}  #: lines that come and go
-    #: Such lines, by their paths: in one answer they stand here, in another there.
-    came: dict[str, Values] = {}
     moving: dict[str, Shown] = {}  #: lines that change their order
     version: int = 0  #: grows with every gap that is new
 
@@ -110,8 +108,7 @@ class Gaps(Struct, gc=False):
                 self._note_within(page, pair)
         for line in found.alone:
             if _has_room(line.place, self.coming):
-                self.coming.setdefault(line.place, Shown()).add(page)
-                _add(self.came.setdefault(line.path, {}), hashed(line.tokens), page)
+                self.coming.setdefault(line.place, Shown()).add(page, hashed(line.tokens))
         stay = Counter(line.place for line in (*found.stay, *(pair.line for pair in found.pairs)))
         change = Counter(line.place for line in found.alone)
         for place, shown in self.coming.items():
@@ -128,15 +125,6 @@ class Gaps(Struct, gc=False):
             if (shown := self.coming.get(line.place)) is not None and len(shown.stands) < MAX_KNOWN:
                 value = hashed(line.tokens)
                 shown.stands[value] = left if shown.stands.get(value, left) == left else 0
-
-    def shown_by(self, own: "Gaps") -> "Gaps":
-        """Returns those where lines come, go or move on a page, too, whichever lines these are, or in blocks beside."""
-        shown = {*map(_beside, (*own.coming, *own.moving))}
-        coming, moving = (
-            {place: each for place, each in known.items() if _beside(place) in shown}
-            for known in (self.coming, self.moving)
-        )
-        return Gaps(coming=coming, came=self.came, moving=moving)
 
     def _size(self) -> tuple[int, ...]:
         alone = sum(not shown.is_all for shown in self.coming.values())
@@ -156,14 +144,12 @@ class Gaps(Struct, gc=False):
                 continue
             sizes = last - first, end - start
             shown = known.setdefault(around, Shown(least=min(sizes)))
-            shown.add(page)
-            for value in (a[first:last], b[start:end]):
-                _add(shown.values, folded(value), page)
+            shown.add(page, folded(a[first:last]), folded(b[start:end]))
             shown.least, shown.most = min(shown.least, *sizes), max(shown.most, *sizes)
 
 
-#: Tells whether a gap is one of a page, given what is there, and what was seen there.
-_Forgives = Callable[[Shown, int, Values], bool]
+#: Tells whether a gap is one of a page, given what is there.
+_Forgives = Callable[[Shown, int], bool]
 
 
 class _Rule(NamedTuple):
@@ -181,12 +167,12 @@ def left_of(lines: Sequence[Line], page: Seen, own: Gaps | None, *kinds: Gaps) -
     O(lines), and a bounded number of steps for each gap.
     """
 
-    def forgives(shown: Shown, value: int, values: Values) -> bool:
-        return shown.forgives(page, value, values)
+    def forgives(shown: Shown, value: int) -> bool:
+        return shown.forgives(page, value)
 
     rules = [_Rule(kind, forgives, forgives, SEVERAL) for kind in kinds]
     if own is not None:
-        rules.insert(0, _Rule(own, lambda *_: True, lambda _, value, values: value in values, 1))
+        rules.insert(0, _Rule(own, lambda *_: True, lambda shown, value: value in shown.values, 1))
     return _without(lines, rules)
 
 
@@ -196,8 +182,8 @@ def least_of(lines: Sequence[Line], *kinds: Gaps, some: bool = False) -> list[Li
     Lines in whose place others stay are left out only if any page has shown them, or if ``some`` may be noise.
     """
 
-    def may_come(shown: Shown, value: int, values: Values) -> bool:
-        return some or shown.is_all or value in values
+    def may_come(shown: Shown, value: int) -> bool:
+        return some or shown.is_all or value in shown.values
 
     return _without(lines, [_Rule(kind, lambda *_: True, may_come, 1) for kind in kinds])
 
@@ -231,20 +217,6 @@ def _to_number(tokens: tuple[str, ...]) -> tuple[str, ...]:
     return tokens[: next((at for at in range(1, len(tokens)) if tokens[at][:1].isdigit()), len(tokens))]
 
 
-def _beside(place: str) -> str:
-    """Returns what a place has in common with those in the blocks of one class beside it.
-
-    >>> [_beside(f"html0/div{at}/div.slide{at}/p1") for at in (0, 1)]
-    ['html0/div0/div.slide/p1', 'html0/div1/div.slide/p1']
-    """
-    return _BESIDE.sub(r"\1", place)
-
-
-def _add(values: Values, value: int, page: str) -> None:
-    if value in values or len(values) < MAX_KNOWN:
-        values[value] = page if values.get(value, page) == page else ""
-
-
 def _has_room(key: object, *known: Mapping[Any, object]) -> bool:
     return any(key in each for each in known) or all(len(each) < MAX_KNOWN for each in known)
 
@@ -260,9 +232,7 @@ def _without(lines: Sequence[Line], rules: Sequence[_Rule]) -> list[Line]:
         path, tokens, place = line
         stays, moves = True, False
         for gaps, _, may_come, several in rules if place in places else ():
-            if (coming := gaps.coming.get(place)) and may_come(
-                coming, hashed(tokens), gaps.came.get(path, {})
-            ):
+            if (coming := gaps.coming.get(place)) and may_come(coming, hashed(tokens)):
                 stays = False
             if (order := gaps.moving.get(place)) and len(order.pages) >= several:
                 moves = True
@@ -295,7 +265,7 @@ def _without_gaps(tokens: tuple[str, ...], gaps: dict[Around, Shown], forgives: 
             first = starts[bisect_right(starts, end - shown.least) - 1]
             if last <= first <= end - shown.least and end - first <= 2 * shown.most + 2:
                 last = end
-                if forgives(shown, folded(line[first:end]), shown.values):
+                if forgives(shown, folded(line[first:end])):
                     runs.append((first, end))
     if not runs:
         return tokens

@@ -318,6 +318,12 @@ def test_what_a_page_shows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(len(shown.values) <= 9 for shown in known.coming.values())
 
 
+def test_a_line_that_stays_in_its_place_has_not_come_though_others_say_the_same() -> None:
+    first, second = ("<p>sold out<p>in stock<p>new", "<p>sold out<p>sold out<p>new")
+    found = changes(lines(first), lines(second))
+    assert {line.place for line in found.alone} | {pair.line.place for pair in found.pairs} == {"p1"}
+
+
 @pytest.mark.parametrize("name", ["7", "7x", "1-" * 30 + "x", "1-" * 900 + "x", "x7"])
 def test_looking_for_pages_beside_takes_time_linear_in_a_page(name: str) -> None:
     began = time.process_time()

@@ -38,7 +38,7 @@ class Changes(NamedTuple):
 def changes(a: Sequence[Line], b: Sequence[Line]) -> Changes:
     """Returns what differs between two answers.  In bounded time: beyond that, lines have come and gone."""
     mine, theirs = Counter(a), Counter(b)
-    left, others = _by_path(a, mine - theirs), _by_path(b, theirs - mine)
+    left, others = _by_path(a, mine - theirs, b), _by_path(b, theirs - mine, a)
     found = Changes([], [], [line for line in a if line in theirs], _moved(a, b, mine & theirs))
     steps = MAX_STEPS
     for path in left | others:
@@ -119,11 +119,14 @@ def _moved(a: Sequence[Line], b: Sequence[Line], both: Counter[Line]) -> set[str
     return {line.place for edit in found for line in first[edit.start : edit.end]}
 
 
-def _by_path(lines: Sequence[Line], some: Counter[Line]) -> dict[str, list[Line]]:
-    found = dict[str, list[Line]]()
+def _by_path(lines: Sequence[Line], some: Counter[Line], others: Sequence[Line]) -> dict[str, list[Line]]:
+    """Returns those lines that are among some, but for as many as are in one place with others: these have stayed there."""
+    found, there = dict[str, list[Line]](), Counter(tuple(line) for line in others if line in some)
     for line in lines:
         if line in some:
-            found.setdefault(line.path, []).append(line)
+            there[tuple(line)] -= 1
+            if there[tuple(line)] < 0:
+                found.setdefault(line.path, []).append(line)
     return found
 
 

@@ -1,6 +1,8 @@
 """What noise is on a page: its lines, and the gaps in them that it and other pages of its kind have shown."""
 
+import asyncio
 import random
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -10,13 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from dedup import Detector, open_index
 from dedup.filter.noise import gaps, kept
-from dedup.filter.noise.answers import changes
+from dedup.filter.noise.answers import Changes, changes
 from dedup.filter.noise.gaps import MANY, Gaps, Seen, digest_of, least_of, left_of
 from dedup.filter.noise.kept import KeptPages, Shown
+from dedup.filter.noise.known import Known
+from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.names import nameless
+from dedup.filter.reading import LARGE
+from dedup.page.read import read
+from tests.support.coroutines import driven
 from tests.support.crawls import words
+from tests.support.waiting import LIMIT
 
 HOST = "http://a.example"
 Make = Callable[[str, int], str]  #: the markup of a page, by its name and the number of the answer
@@ -360,3 +369,26 @@ def test_what_is_held_of_kept_pages_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     assert sum(len(page.markup) for page in all_of_them if page.lines) <= 2_000
     assert [page.page_id for page in all_of_them if pages.get(page.page_id)] == [*map(str, range(10, 60))]
     assert pages.read(all_of_them[-1])
+
+
+@driven
+async def test_answers_of_a_large_page_are_compared_beside_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = threading.Event()
+
+    def compare(a: list[Line], b: list[Line]) -> Changes:
+        assert runs.wait(LIMIT), "the event loop waits for this"
+        return changes(a, b)
+
+    monkeypatch.setattr("dedup.filter.noise.known.changes", compare)
+    html = f"<p>{words('large', LARGE // 4)}<p>Seen {{}} times"
+    index, pages, url = open_index("memory:", Detector()), KeptPages(), f"{HOST}/large"
+    page = Shown("large", url, url, 0, 0, 0, html.format(1))
+    learning = asyncio.create_task(
+        Known(index, pages, Likeness(index)).learn(page, url, read(html.format(2), url))
+    )
+    await asyncio.sleep(0)
+    runs.set()
+    assert await learning
+    assert page.own

@@ -105,7 +105,9 @@ cdef class Lines:
     cdef bint marks_like
     cdef Py_ssize_t longest
     cdef list found, line, opened  #: the lines, the one that is read, and the names of open blocks
-    cdef list paths, places, beside  #: of the top and of each open block: its path, its place, and the blocks in it so far
+    #: Of the top and of each open block: its name, its path, its place, its first line, and the blocks in it so far, by name and each.
+    cdef list names, paths, places, starts, beside, inside
+    cdef list cards  #: blocks that are one line
     cdef int pre  #: how many open blocks keep their spaces
 
     def __cinit__(self, bytes octets, object values, object rules):
@@ -115,7 +117,8 @@ cdef class Lines:
         self.own, self.quoted, self.longest = values.own, values.quoted, len(values.quoted[0])
         self.marks_like, self.items, self.ended_by = bool(values.like), rules.ITEMS, rules.ENDED_BY
         self.found, self.line, self.opened = [], [], []
-        self.paths, self.places, self.beside = [""], [""], [{}]
+        self.names, self.paths, self.places, self.starts = [""], [""], [""], [0]
+        self.beside, self.inside, self.cards = [{}], [[]], []
 
     def __dealloc__(self):
         free(self.page.attributes)
@@ -150,7 +153,9 @@ cdef class Lines:
         if read < 0:
             raise MemoryError
         self.end_line()
-        return self.found
+        self.close(0)
+        self.is_plain(0)
+        return self.rules.joined(self.found, self.cards) if self.cards else self.found
 
     cdef bint says_address(self, str tag) except -1:
         return self.rules.says_address(tag, attributes_of(&self.page, self.room))
@@ -166,9 +171,12 @@ cdef class Lines:
         cdef Py_ssize_t depth = len(self.opened)
         cdef str name, number
         cdef dict beside
-        while depth and tag in self.ended_by.get(self.opened[depth - 1], ()):
-            depth -= 1
-            self.close(depth)
+        cdef Py_ssize_t at = depth
+        while at and (ended_by := self.ended_by.get(self.opened[at - 1])) is not None:
+            at -= 1
+            if tag in ended_by:
+                self.close(at)
+                depth = at
         self.add_tag(tag)
         if is_void or depth == self.rules.MAX_DEPTH:
             return 0
@@ -177,6 +185,9 @@ cdef class Lines:
         number = "" if tag in self.items else str(beside.get(name, 0))
         beside[name] = beside.get(name, 0) + 1
         self.opened.append(tag)
+        self.names.append(name)
+        self.starts.append(len(self.found))
+        self.inside.append([])
         self.paths.append(f"{self.paths[depth]}/{name}" if depth else name)
         self.places.append(f"{self.places[depth]}/{name}{number}" if depth else name + number)
         self.beside.append({})
@@ -190,9 +201,29 @@ cdef class Lines:
         return 0
 
     cdef int close(self, Py_ssize_t at) except -1:
-        self.pre -= self.opened[at:].count("pre")
-        del self.opened[at:], self.paths[at + 1 :], self.places[at + 1 :], self.beside[at + 1 :]
+        cdef Py_ssize_t depth
+        for depth in range(len(self.opened), at, -1):
+            run = (self.names.pop(), self.starts.pop(), len(self.found), self.is_plain(depth))
+            self.pre -= self.opened.pop() == "pre"
+            self.paths.pop()
+            self.places.pop()
+            self.beside.pop()
+            self.inside.pop()
+            self.inside[depth - 1].append(run)
         return 0
+
+    cdef bint is_plain(self, Py_ssize_t depth) except -1:
+        """Whether no two blocks of one name stand beside each other in an open block; notes those in it that are one line."""
+        cdef dict beside = self.beside[depth]
+        cdef bint is_plain = True
+        for run in <list> self.inside[depth]:
+            if beside[run[0]] > 1:
+                is_plain = False
+                if run[3] and run[2] - run[1] > 1 and self.rules.may_be_card(run[0]):
+                    self.cards.append(run)
+            elif not run[3]:
+                is_plain = False
+        return is_plain
 
     cdef str class_in(self):
         """The first class of the element whose tag is the line."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 from dedup import Detector, open_index
 from dedup.filter.noise import gaps, kept
 from dedup.filter.noise.answers import Changes, changes
-from dedup.filter.noise.gaps import MANY, Gaps, Seen, digest_of, least_of, left_of
+from dedup.filter.noise.gaps import MANY, Gaps, least_of, left_of
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.known import Known
 from dedup.filter.noise.likeness import Likeness
@@ -46,7 +46,7 @@ def learned(make: Make, *names: str) -> Gaps:
 def left(markup: str, *kinds: Gaps, own: Gaps | None = None, name: str = "another") -> list[Line]:
     """What is left of a page, without its ``own`` noise and that of its ``kinds``."""
     page = lines(markup)
-    return left_of(page, Seen(name, digest_of(least_of(page, *kinds))), own or Gaps(), *kinds)
+    return left_of(page, name, own, *kinds)
 
 
 # --- Lines ------------------------------------------------------------------------------------------------
@@ -226,6 +226,56 @@ def test_of_lines_that_are_alike_nobody_can_tell_which_has_become_which() -> Non
     assert known.coming
 
 
+def cards(*cards: tuple[str, ...]) -> list[Line]:
+    """A list of cards, each of some blocks."""
+    blocks = ("h4", "p", "div")
+    items = (
+        "".join(f"<{block}>{said}</{block}>" for block, said in zip(blocks, card, strict=False))
+        for card in cards
+    )
+    return lines(f"<ul><li>{'<li>'.join(items)}</ul>")
+
+
+def test_a_card_comes_and_goes_as_a_whole() -> None:
+    lamp, rope, chair = (
+        ("Brass lamp", "12 EUR", "Buy"),
+        ("Tarred rope", "7 EUR", "Buy"),
+        ("Oak chair", "9 EUR", "Buy"),
+    )
+    found = changes(cards(lamp, rope), cards(rope, chair))
+    assert [line.tokens[3:5] for line in found.alone] == [("Brass", "lamp"), ("Oak", "chair")]
+    assert not found.pairs
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_told"),
+    [
+        (("Brass lamp", "12 EUR", "seen 7 times"), ("Brass lamp", "12 EUR", "seen 8 times"), True),
+        (("Brass lamp", "posted just now"), ("Brass lamp", "posted yesterday"), True),
+        (("Lamp", "a word of the day"), ("Lamp", "quite another saying"), False),
+        (("Brass lamp", "in red"), ("Oak chair", "in red"), False),
+    ],
+)  # fmt: skip
+def test_a_card_that_keeps_what_it_says_alone_has_not_gone(
+    before: tuple[str, ...], after: tuple[str, ...], is_told: bool
+) -> None:
+    """If most of it has changed, nobody knows whether it is the same: then nothing is learned of it."""
+    other = ("Tarred rope", "7 EUR", "seen 3 times")
+    found = changes(cards(before, other), cards(after, other))
+    assert ([*found.alone], len(found.pairs)) == ([], is_told)
+
+
+def test_a_counter_in_one_card_is_known_in_all() -> None:
+    def shop(name: str, answer: int) -> str:
+        items = "".join(
+            f"<li><h4>{words((name, at), 3)}</h4><p>seen {answer * at} times</p>" for at in range(3)
+        )
+        return f"<h1>{name}</h1><ul>{items}</ul>"
+
+    known = learned(shop, "one", "two")
+    assert left(shop("another", 1), known) == left(shop("another", 2), known) != left(shop("third", 1), known)
+
+
 def test_a_number_beside_a_gap_may_change() -> None:
     def page(name: str, answer: int, day: int = 1) -> str:
         return f"<h1>{name}</h1><p>day {day} visits {answer} on 3 of our pages"
@@ -291,6 +341,9 @@ HOSTILE: dict[str, Callable[[str], str]] = {
     "paths": lambda seed: "".join(f"<p class=c{at:b}>{some_words((seed, at), 500, 3)}" for at in range(250)),
     "many lines": lambda seed: "".join(f"<p>{seed} {at}" for at in range(70_000)),
     "other order": lambda seed: "".join(random.Random(seed).sample([f"<p>w{at}" for at in range(9_000)], 9_000)),
+    "cards": lambda seed: "".join(f"<li><h4>{some_words((seed, at), 9, 3)}</h4><p>{at}</p></li>" for at in range(9_000)),
+    "cards of many kinds": lambda seed: "".join(f"<i-{at} class=c>{seed} {at}<p></i-{at}><i-{at} class=c>{at}<p></i-{at}>" for at in range(9_000)),
+    "a card of many blocks": lambda seed: "".join(f"<li>{''.join(f'<b{at}>{name} {at}</b{at}>' for at in range(20_000))}</li>" for name in (seed, "two")),
     "wide": lambda seed: f"<p>a a a {some_words(seed, 9_000, 1)} b b b{' a' * 90_000}",
     "alike around": lambda seed: "<p>" + " ".join(f"a a x{at} a {seed}{at} a y{at} a a" for at in range(250)) + " a" * 90_000,
 }  # fmt: skip
@@ -308,7 +361,7 @@ def test_no_page_takes_long(kind: str) -> None:
     for name, two in (("first", (a, b)), ("second", (b, a))):
         known.learn(name, changes(*two))
     for page in (a, b):
-        left_of(page, Seen("third", 0), known, known)
+        left_of(page, "third", known, known)
         least_of(page, known)
     assert time.process_time() - began < SECONDS
     assert sum(len(line.path) + len(line.place) for line in a) < 5_000 * len(a)

@@ -1,6 +1,7 @@
 """No content of a site is lost whose every answer is another: a fast part of `benchmarks.living`."""
 
 import random
+from collections.abc import Callable
 from functools import partial
 from itertools import cycle
 
@@ -113,27 +114,72 @@ async def test_pages_are_of_one_kind_whichever_part_of_their_addresses_tells_the
     assert len(fates.kept) < 75  # of 128 pages, which show 56 contents
 
 
+@driven
+async def test_slides_that_are_drawn_anew_in_each_answer_are_noise() -> None:
+    fates = await crawl(shuffled(pages_of("coins", ALL["coins"], "words", NOISES["slides"]), 1))
+    assert fates.lost() == set()
+    assert len(fates.kept) < 80  # of 128 pages, which show 56 contents
+
+
 STATES = ("in stock", "sold out", "reserved", "on request")
 
 
-def offer(number: int, where: str, chance: random.Random) -> str:
+def page_with(list_of: list[str], thing: object, chance: random.Random) -> str:
+    said = f"<h1>{name(thing, 'thing')}</h1><p>{text(60, ('thing', thing))}</p>"
+    return f"<div>{said}</div>{''.join(list_of)}<p>{chance.randrange(10**6)} visitors"
+
+
+def offer(number: int, chance: random.Random, *, is_first: bool) -> str:
     """A thing, of which four differ in one block alone, among others of its class that come and go, and say the same of others."""
     said = [
         f'<div class="card"><h4>{text(3, at)}</h4><p>{chance.choice(STATES)}</p></div>' for at in range(9)
     ]
     cards = chance.sample(said, 5)
     own = f'<div class="card"><h4>This one</h4><p>{STATES[number % 4]}</p></div>'
-    cards.insert(0 if where == "first" else chance.randrange(6), own)
-    thing = f"<h1>{name(number // 4, 'thing')}</h1><p>{text(60, ('thing', number // 4))}</p>"
-    return f"<div>{thing}</div><div>{''.join(cards)}</div><p>{chance.randrange(10**6)} visitors"
+    cards.insert(0 if is_first else chance.randrange(6), own)
+    return page_with(["<div>", *cards, "</div>"], number // 4, chance)
 
 
-@pytest.mark.parametrize("where", ["first", "anywhere"])
-@pytest.mark.parametrize("at_once", [1, 8])
+def label(number: int, chance: random.Random) -> str:
+    """The same, in one line of a list of which the others come and go."""
+    items = [f"<li>{text(3, at)}" for at in chance.sample(range(40), 5)]
+    items.insert(chance.randrange(6), f"<li>This one {STATES[number % 4]}")
+    return page_with(["<ul>", *items, "</ul>"], number // 4, chance)
+
+
+def rare_label(number: int, chance: random.Random) -> str:
+    """Only each sixth thing has such a line, and is like the one before it but for that."""
+    items = [f"<li>{text(3, at)}" for at in chance.sample(range(40), 5)]
+    if is_labelled := number % 6 == 5:
+        items.insert(chance.randrange(6), f"<li>This one {STATES[number // 6 % 4]}")
+    return page_with(["<ul>", *items, "</ul>"], number - is_labelled, chance)
+
+
+def counted(number: int, chance: random.Random) -> str:
+    """Cards of its own, each with a counter; one of them tells four things apart."""
+    names = [*(name(number // 4 * 5 + at, "card") for at in range(5)), name(number, "own")]
+    cards = [
+        f'<div class="card"><h4>{each}</h4><div>seen {chance.randrange(999)} times</div></div>'
+        for each in names
+    ]
+    return page_with(cards, number // 4, chance)
+
+
+LISTS: dict[str, Callable[[int, random.Random], str]] = {
+    "own block first": partial(offer, is_first=True),
+    "own block anywhere": partial(offer, is_first=False),
+    "own line": label,
+    "own line on some": rare_label,
+    "own cards": counted,
+}
+
+
+@pytest.mark.parametrize("kind", LISTS)
+@pytest.mark.parametrize("at_once", [1, slow(8)])
 @driven
-async def test_no_block_is_lost_among_others_that_come_and_go(where: str, at_once: int) -> None:
+async def test_nothing_is_lost_that_stands_among_what_comes_and_goes(kind: str, at_once: int) -> None:
     pages = [
-        Answering(f"{HOST}/{slug(number, 'offer')}", f"{number}", partial(offer, number, where))
+        Answering(f"{HOST}/{slug(number, 'offer')}", f"{number}", partial(LISTS[kind], number))
         for number in range(48)
     ]
     assert (await crawl(shuffled(pages, 1), at_once=at_once)).lost() == set()

@@ -1,11 +1,12 @@
 """Two answers to one request: which tokens differ between them, which lines have come or gone, and which have moved."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain, pairwise
 from typing import NamedTuple
 
-from dedup.filter.noise.lines import Line
+from dedup.filter.noise.lines import BREAK, Line, is_card
 from dedup.texts.differences import MAX_CELLS, edits
 
 #: Tokens that are between two differences, or else these are one: words of an advert agree by chance.  A sign counts with the
@@ -16,6 +17,8 @@ BETWEEN = 4
 MAX_STEPS = 1_000_000
 
 _SIGNS = frozenset(".,:/'-")
+#: What a line says, with its path.
+Said = tuple[str, tuple[str, ...]]
 
 
 class Pair(NamedTuple):
@@ -40,11 +43,12 @@ def changes(a: Sequence[Line], b: Sequence[Line]) -> Changes:
     mine, theirs = Counter(a), Counter(b)
     left, others = _by_path(a, mine - theirs, b), _by_path(b, theirs - mine, a)
     found = Changes([], [], [line for line in a if line in theirs], _moved(a, b, mine & theirs))
+    names = _names(a) & _names(b) if any(map(is_card, chain(*left.values(), *others.values()))) else set()
     steps = MAX_STEPS
     for path in left | others:
         gone, come = left.get(path, []), others.get(path, [])
         steps -= (len(gone) + len(come)) * sum(len(line.tokens) for line in (*gone, *come))
-        pairs, alone = _paired(gone, come) if steps >= 0 else ([], [*gone, *come])
+        pairs, alone = _paired(gone, come, names) if steps >= 0 else ([], [*gone, *come])
         found.pairs.extend(Pair(*pair, differences(*(line.tokens for line in pair))) for pair in pairs)
         found.alone.extend(alone)
     return found
@@ -69,14 +73,15 @@ def differences(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int,
             i, k = i - 1, k - 1
         while j < len(a) and m < len(b) and a[j] == b[m] and _is_in_number(a, j):
             j, m = j + 1, m + 1
-        if found and _count_between(a[found[-1][1] : i]) < BETWEEN:
+        if found and _are_close(a[found[-1][1] : i]):
             i, k = found.pop()[::2]
         found.append((i, j, k, m))
     return found
 
 
-def _count_between(tokens: Sequence[str]) -> int:
-    return sum(token not in _SIGNS or before in _SIGNS for before, token in pairwise(("", *tokens)))
+def _are_close(between: Sequence[str]) -> bool:
+    count = sum(token not in _SIGNS or before in _SIGNS for before, token in pairwise(("", *between)))
+    return count < BETWEEN and BREAK not in between
 
 
 def said_in(tokens: Sequence[str]) -> Iterator[str]:
@@ -130,27 +135,54 @@ def _by_path(lines: Sequence[Line], some: Counter[Line], others: Sequence[Line])
     return found
 
 
-def _paired(mine: list[Line], theirs: list[Line]) -> tuple[list[tuple[Line, Line]], list[Line]]:
-    """Returns which line has become which, and those that have come or gone: of lines that are alike, nobody can tell which."""
-    first, second = ([_folded_words(line) for line in lines] for lines in (mine, theirs))
-    pairs, free, alone = list[tuple[Line, Line]](), dict.fromkeys(range(len(theirs))), list[Line]()
-    for line, words in zip(mine, first, strict=True):
-        alike = [at for at in free if _are_alike(words, second[at])]
-        if len(alike) == 1 == sum(_are_alike(words, other) for other in first):
+def _names(lines: Sequence[Line]) -> set[Said]:
+    """Returns what one card of a path says alone."""
+    counts = Counter(part for line in lines if is_card(line) for part in {*_said(line)})
+    return {part for part, count in counts.items() if count == 1}
+
+
+def _paired(
+    mine: list[Line], theirs: list[Line], names: AbstractSet[Said]
+) -> tuple[list[tuple[Line, Line]], list[Line]]:
+    """Returns which line has become which, and those that have come or gone: of lines that are alike, nobody can tell which.
+
+    A card has come or gone as a whole: if any of its ``names`` is in both answers, it has not, whatever it has become.
+    """
+    first, second = ([_said(line) for line in lines] for lines in (mine, theirs))
+    pairs, free = list[tuple[Line, Line]](), dict.fromkeys(range(len(theirs)))
+    left = list[int]()
+    for at, said in enumerate(first):
+        alike = [other for other in free if _are_alike(said, second[other], names)]
+        if len(alike) == 1 == sum(_are_alike(said, other, names) for other in first):
             del free[alike[0]]
-            pairs.append((line, theirs[alike[0]]))
+            pairs.append((mine[at], theirs[alike[0]]))
         else:
-            alone.append(line)
-    return pairs, [*alone, *(theirs[at] for at in free)]
+            left.append(at)
+    alone = [mine[at] for at in left if names.isdisjoint(first[at])]
+    return pairs, [*alone, *(theirs[at] for at in free if names.isdisjoint(second[at]))]
 
 
-def _are_alike(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Whether half of the words of two lines are the same."""
-    return 2 * (Counter(a) & Counter(b)).total() >= max(len(a), len(b))
+def _are_alike(a: Sequence[Said], b: Sequence[Said], names: AbstractSet[Said]) -> bool:
+    """Whether half of the words of two lines are the same; of two cards, most of their words, and a name."""
+    one, other = (Counter(word for _, words in said for word in words) for said in (a, b))
+    both, most = (one & other).total(), max(one.total(), other.total())
+    if len(a) > 1 or len(b) > 1:
+        return 2 * both > most and not names.isdisjoint({*a} & {*b})
+    return 2 * both >= most
 
 
-def _folded_words(line: Line) -> list[str]:
-    return ["0" if token[:1].isdigit() else token for token in (*said_in(line.tokens),) or line.tokens]
+def _said(line: Line) -> list[Said]:
+    """Returns what each line of a card says; all tokens of a line that says nothing."""
+    tokens, start, found = line.tokens, 0, list[Said]()
+    for end in [*(at for at, token in enumerate(tokens) if token == BREAK), len(tokens)]:
+        if said := _folded(said_in(tokens[start:end])):
+            found.append((line.path, said))
+        start = end + 1
+    return found or [(line.path, _folded(tokens))]
+
+
+def _folded(tokens: Iterable[str]) -> tuple[str, ...]:
+    return tuple(["0" if token[:1].isdigit() else token for token in tokens])
 
 
 def _those(lines: Sequence[Line], some: Counter[Line]) -> list[Line]:

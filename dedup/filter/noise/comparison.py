@@ -2,7 +2,8 @@
 
 Before a page is dropped for what others have shown, it is asked itself: the first is, and one whenever there are four times
 as many.  If it stays as it is, that was content, what was dropped since is fetched again, and from then on each page has to
-change itself.
+change itself.  So has any page with a line that nobody has seen come or go, where it stands among others that do: unless
+its address means the same page.
 """
 
 from collections import Counter
@@ -10,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from dedup.filter.noise.again import Again
 from dedup.filter.noise.answers import said_in
-from dedup.filter.noise.gaps import Gaps, Seen, digest_of, least_of, left_of
+from dedup.filter.noise.gaps import least_of, left_of, met_of, steady_of
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import ENOUGH, Kind, has_own
 from dedup.filter.noise.known import Known
@@ -53,16 +54,20 @@ class Comparison:
         gaps = [kind.gaps for kind in kinds]
         least = least_of(b, *gaps)
         owns_words = a is kept.nameless or has_own(least, *kinds)
-        seen = Seen(kept.address, digest_of(least))
-        its_own, own = left_of(a, seen, kept.own), left_of(b, seen, here.own)
+        its_own, own = left_of(a, kept.address, kept.own), left_of(b, kept.address, here.own)
         if (here.own or kept.own) and its_own == own:  # each has changed there itself, as a check would show
             kind.drops += 1
             return NOISE
         if owns_words and all(kind.is_trusted for kind in kinds):
-            its = left_of(a, seen, kept.own, *gaps)
-            if its == left_of(b, seen, here.own, *gaps):
-                if kind.is_due and its not in (own, least_of(b, here.own or Gaps())):
-                    return self._check(kind, here)
+            its = left_of(a, kept.address, kept.own, *gaps)
+            if its == left_of(b, kept.address, here.own, *gaps):
+                if kind.is_due and its not in (own, steady_of(b, kept.address, here.own, *gaps)):
+                    return self._check(here, kind)
+                if not self._mean_one(here, kept):
+                    pages = (kept, a), (here, b)
+                    its, own = (met_of(lines, kept.address, page.own, *gaps) for page, lines in pages)
+                    if its != own:
+                        return self._check(here if Counter(own) - Counter(its) else kept)
                 kind.drops += 1
                 kind.dropped[kept.page_id] = None
                 return NOISE
@@ -81,12 +86,20 @@ class Comparison:
         has_stayed = asked.asked == ENOUGH and not asked.is_gone
         return told(a, b, "stayed when both were fetched again") if has_stayed else UNASKED
 
-    def _check(self, kind: Kind, here: Shown) -> Shown | str:
-        """Returns a page that would be dropped by what its kind has shown, if it can be asked itself whether it changes."""
-        if here.own is not None and here.asked == ENOUGH and not here.is_gone:
-            self._distrust(kind)
+    def _mean_one(self, here: Shown, kept: Shown) -> bool:
+        """Whether the addresses of two pages mean one, by what is said of parameters, or was seen on others."""
+        return here.address == kept.address or self._known.addresses.may_mean_one(kept.url, here.url)
+
+    def _check(self, page: Shown, kind: Kind | None = None) -> Shown | str:
+        """Returns a page that would be dropped, or for which one would be, if it can be asked itself whether it changes.
+
+        If it has not, its ``kind`` is not trusted any more.
+        """
+        if page.own is not None and page.asked == ENOUGH and not page.is_gone:
+            if kind is not None:
+                self._distrust(kind)
             return STAYED
-        return here if self.may_ask(here) else UNASKED
+        return page if self.may_ask(page) else UNASKED
 
     def may_ask(self, page: Shown) -> bool:
         return page.asked < ENOUGH and not page.is_gone and self._asking.may_ask(page.url)
@@ -101,7 +114,7 @@ class Comparison:
     def noise(self, here: Shown, of: Shown) -> str:
         """Returns the words of a page that are noise."""
         least = least_of(here.read(), self._known.kind(here.url).gaps)
-        lines, left = Counter(here.read()), Counter(left_of(least, Seen(of.address, 0), here.own))
+        lines, left = Counter(here.read()), Counter(left_of(least, of.address, here.own))
         stay = Counter(token for line in (left - lines).elements() for token in said_in(line.tokens))
         gone = list[str]()
         for token in (token for line in (lines - left).elements() for token in said_in(line.tokens)):

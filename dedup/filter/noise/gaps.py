@@ -10,7 +10,7 @@ a number where numbers have changed, an advert that was there on another page.
 >>> kind = Gaps()
 >>> for name in ("one", "two"):
 ...     kind.learn(name, changes(page(name, 17), page(name, 18)))
->>> left = [left_of(page("three", shown), Seen("three", 0), Gaps(), kind) for shown in (4, 1_250, "many")]
+>>> left = [left_of(page("three", shown), "three", Gaps(), kind) for shown in (4, 1_250, "many")]
 >>> left[0] == left[1], left[0] == left[2], left[0][1].tokens
 (True, False, ('<p', 'Seen', '<*', 'times'))
 """
@@ -25,7 +25,7 @@ from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
 from dedup.filter.noise.answers import MAX_STEPS, Changes, Pair
-from dedup.filter.noise.lines import Line
+from dedup.filter.noise.lines import BREAK, Line
 
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
 #: not shown.
@@ -47,8 +47,6 @@ class Shown(Struct):
     pages: set[str] = set()  #: that have shown it, as many as count
     #: Hashes of what was there, and the page that has shown it; "" if several have.
     values: dict[int, str] = {}
-    #: The same of what stands there on kept pages, by what is left of these without all that may be noise; 0 if on several.
-    stands: dict[int, int] = {}
     least: int = 0  #: tokens, at least
     most: int = 0  #: at most
     stay: int = 0  #: lines that stood there in both of two answers
@@ -66,20 +64,14 @@ class Shown(Struct):
         """Whether most of what stands there comes and goes."""
         return 2 * self.stay <= self.change
 
-    def forgives(self, page: "Seen", value: int) -> bool:
+    def has_met(self, page: str, value: int) -> bool:
+        """Returns whether others than this page have shown what it has there."""
+        return self.values.get(value, page) != page
+
+    def forgives(self, page: str, value: int) -> bool:
         """Returns whether several pages have shown this gap, and others than this one what it has there; or many have."""
-        is_met = (
-            self.values.get(value, page.address) != page.address
-            or self.stands.get(value, page.left) != page.left
-        )
-        return len(self.pages) >= SEVERAL and (is_met or (self.is_all and len(self.pages) >= MANY))
-
-
-class Seen(NamedTuple):
-    """A page, as others are told from it."""
-
-    address: str
-    left: int  #: a digest of what is left of it without all that may be noise
+        is_known = self.has_met(page, value) or (self.is_all and len(self.pages) >= MANY)
+        return is_known and len(self.pages) >= SEVERAL
 
 
 class Around(NamedTuple):
@@ -109,7 +101,7 @@ class Gaps(Struct, gc=False):
         for line in found.alone:
             if _has_room(line.place, self.coming):
                 self.coming.setdefault(line.place, Shown()).add(page, hashed(line.tokens))
-        stay = Counter(line.place for line in (*found.stay, *(pair.line for pair in found.pairs)))
+        stay = Counter(line.place for line in found.stay)
         change = Counter(line.place for line in found.alone)
         for place, shown in self.coming.items():
             shown.stay += stay[place]
@@ -118,13 +110,6 @@ class Gaps(Struct, gc=False):
             if _has_room(place, self.moving):
                 self.moving.setdefault(place, Shown()).add(page)
         self.version += self._size() != before
-
-    def stand(self, left: int, lines: Sequence[Line]) -> None:
-        """Notes what stands on a kept page where lines come and go."""
-        for line in lines:
-            if (shown := self.coming.get(line.place)) is not None and len(shown.stands) < MAX_KNOWN:
-                value = hashed(line.tokens)
-                shown.stands[value] = left if shown.stands.get(value, left) == left else 0
 
     def _size(self) -> tuple[int, ...]:
         alone = sum(not shown.is_all for shown in self.coming.values())
@@ -136,15 +121,17 @@ class Gaps(Struct, gc=False):
         ends = [0, *(1 + last for _, last, *_ in found)]
         starts = [*(1 + first for first, *_ in found), len(line)]
         for (first, last, start, end), before, after in zip(found, ends, starts[1:], strict=False):
+            mine, theirs = folded(a[first:last]), folded(b[start:end])
+            end_at = BREAK if mine == theirs else END  # a counter is one in all cards
             around = Around(
-                _to_number(line[max(before, first + 1 - AROUND) : first + 1][::-1])[::-1],
-                _to_number(line[last + 1 : min(after, last + 1 + AROUND)]),
+                _to_number(line[max(before, first + 1 - AROUND) : first + 1][::-1], end_at)[::-1],
+                _to_number(line[last + 1 : min(after, last + 1 + AROUND)], end_at),
             )
             if not _has_room(around, known):
                 continue
             sizes = last - first, end - start
             shown = known.setdefault(around, Shown(least=min(sizes)))
-            shown.add(page, folded(a[first:last]), folded(b[start:end]))
+            shown.add(page, mine, theirs)
             shown.least, shown.most = min(shown.least, *sizes), max(shown.most, *sizes)
 
 
@@ -161,7 +148,7 @@ class _Rule(NamedTuple):
     several: int  #: pages that have to have shown that lines move
 
 
-def left_of(lines: Sequence[Line], page: Seen, own: Gaps | None, *kinds: Gaps) -> list[Line]:
+def left_of(lines: Sequence[Line], page: str, own: Gaps | None, *kinds: Gaps) -> list[Line]:
     """Returns the lines of a page without its ``own`` gaps, and without those that several others of its ``kinds`` have shown.
 
     O(lines), and a bounded number of steps for each gap.
@@ -171,9 +158,39 @@ def left_of(lines: Sequence[Line], page: Seen, own: Gaps | None, *kinds: Gaps) -
         return shown.forgives(page, value)
 
     rules = [_Rule(kind, forgives, forgives, SEVERAL) for kind in kinds]
-    if own is not None:
-        rules.insert(0, _Rule(own, lambda *_: True, lambda shown, value: value in shown.values, 1))
-    return _without(lines, rules)
+    return _without(lines, [_own(own or Gaps()), *rules])
+
+
+def met_of(lines: Sequence[Line], page: str, own: Gaps | None, *kinds: Gaps) -> list[Line]:
+    """Returns the lines of a page as `left_of` does, and those that nobody has seen come or go, unless nothing ever stays there."""
+
+    def forgives(shown: Shown, value: int) -> bool:
+        return shown.forgives(page, value)
+
+    def has_come(shown: Shown, value: int) -> bool:
+        return shown.has_met(page, value) or (not shown.stay and len(shown.pages) >= MANY)
+
+    rules = [_Rule(kind, forgives, has_come, SEVERAL) for kind in kinds]
+    return _without(lines, [_own(own or Gaps()), *rules])
+
+
+def steady_of(lines: Sequence[Line], page: str, own: Gaps | None, *kinds: Gaps) -> list[Line]:
+    """Returns the lines of a page that it has not shown to change itself; beside some that it has, those count that others have."""
+    own = own or Gaps()
+
+    def has_changed(line: Line, shown: Shown) -> bool:
+        return GAP in line.tokens or (line.place in own.coming and shown.has_met(page, hashed(line.tokens)))
+
+    coming = [kind.coming for kind in kinds]
+    return [
+        line
+        for line in _without(lines, [_own(own)])
+        if not any(line.place in each and has_changed(line, each[line.place]) for each in coming)
+    ]
+
+
+def _own(gaps: Gaps) -> _Rule:
+    return _Rule(gaps, lambda *_: True, lambda shown, value: value in shown.values, 1)
 
 
 def least_of(lines: Sequence[Line], *kinds: Gaps, some: bool = False) -> list[Line]:
@@ -212,9 +229,14 @@ def _hash(text: str) -> int:
     return xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
 
 
-def _to_number(tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the first tokens, and those behind it up to a number, which may be another on another page, or tomorrow."""
-    return tokens[: next((at for at in range(1, len(tokens)) if tokens[at][:1].isdigit()), len(tokens))]
+def _to_number(tokens: tuple[str, ...], end: str) -> tuple[str, ...]:
+    """Returns the first tokens, and those behind it up to an end or a number, which may be another on another page, or tomorrow."""
+    for at, token in enumerate(tokens):
+        if token == end:
+            return tokens[: at + 1]
+        if at and token[:1].isdigit():
+            return tokens[:at]
+    return tokens
 
 
 def _has_room(key: object, *known: Mapping[Any, object]) -> bool:

@@ -94,10 +94,9 @@ class Kind(Learned):
     version: int = 0  #: of the gaps, when that was told
 
     def note(self, page_id: str, lines: Sequence[Line], nameless: Sequence[Line]) -> None:
-        """Notes what stands on a kept page, and what is left of it without all that may be noise, and without its name if it has one."""
+        """Notes what is left of a kept page without all that may be noise, and without its name if it has one."""
         left = least_of(lines, self.gaps)
         digest = digest_of(left)
-        self.gaps.stand(digest, lines)
         if digest not in self.by:
             self.by[digest] = page_id
         self.sample[digest] = frozenset(map(hash, left))

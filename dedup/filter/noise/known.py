@@ -63,8 +63,6 @@ class Known:
         notes = {name: Notes() for name in self._taught}
         for key, kind in self._kinds.items():
             if kind.asked and (of := notes.get(host(f"http://{key}"))):
-                for shown in kind.gaps.coming.values():
-                    shown.stands.clear()
                 of.kinds[key] = Learned(kind.gaps, kind.asked, kind.idle, kind.is_trusted)
         for pair, change in self.addresses.changes.items():
             if of := notes.get(host(f"http://{pair[0]}")):
@@ -142,8 +140,6 @@ class Known:
         kind.version, recent = kind.gaps.version, [*kind.recent]
         kind.by.clear()
         kind.sample.clear()
-        for shown in kind.gaps.coming.values():
-            shown.stands.clear()
         for page_id in recent:
             kept = self._kept.get(page_id)
             if kept is not None and kept.markup:

@@ -1,5 +1,8 @@
 """Markup -> lines: a line is what stands between two tags of blocks, with the blocks that it is in.
 
+A block of several lines that stands beside others of its kind, such as a product of a list, is a card: one line, which comes
+and goes as a whole.  These are items of lists, and blocks of one name and class, in which no two of one name are beside each other.
+
 Nothing that a reader, a script or a link could see is left out: tags, attributes and their values, words in their case, signs,
 and the spaces that count.  Only what a page says of its own address is the same on all of them.
 
@@ -8,12 +11,18 @@ and the spaces that count.  Only what a page says of its own address is the same
 ul.menu0 ul.menu <ul  class= menu <>
 ul.menu0/li ul.menu/li <li Home <b now </b
 ul.menu0/li ul.menu/li <li <a  href= @ <> 10 Mb </a
+>>> for line in lines_of("<ul><li><h4>Lamp</h4><p>7 EUR<li><h4>Rope</h4><p>2 EUR</ul>", ""):
+...     print(line.place, line.path, *line.tokens)
+ul0 ul <ul
+ul0/li ul/li <li <| <h4 Lamp <| <p 7 EUR
+ul0/li ul/li <li <| <h4 Rope <| <p 2 EUR
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
@@ -42,7 +51,7 @@ _VOID = frozenset(
         "wbr",
     ]
 )
-#: Elements that end where one of the others begins.
+#: Elements that end where one of the others begins, with such elements in them.
 _ENDED_BY = {
     **{name: frozenset({name}) for name in ("li", "p", "option", "tr")},
     **dict.fromkeys(("td", "th"), frozenset({"td", "th", "tr"})),
@@ -61,6 +70,8 @@ _DIGITS = re.compile(r"\d+")
 _IN_LINES = INLINE | {"br"}
 #: Stands for the page's own address; for one that differs from it in numbers alone, with how many follow.
 SELF, LIKE = "@", "<@"
+#: Stands between the lines of a card.
+BREAK = "<|"
 
 
 class Line(NamedTuple):
@@ -87,7 +98,7 @@ def lines_of(markup: str, url: str, *, marks_like: bool = False) -> list[Line]:
     if fast:
         lines: list[Line] = fast.lines(octets, values, _RULES)
         return lines
-    return [*_Reader(values).read(octets)]
+    return _Reader(values).read(octets)
 
 
 class _Values:
@@ -112,25 +123,37 @@ class _Values:
         return _tokens(value)
 
 
+class _Run(NamedTuple):
+    """A block that has been closed."""
+
+    name: str  #: and class
+    start: int  #: its lines, from here
+    end: int  #: to before here
+    is_plain: bool  #: no two blocks of one name stand beside each other in it
+
+
 class _Block(NamedTuple):
     """A block that is open."""
 
     tag: str
+    name: str  #: and class
     path: str
     place: str
+    start: int  #: its first line
     beside: Counter[str]  #: the blocks in it so far, by name and class
+    inside: list[_Run]  #: the same
 
 
 class _Reader:
     def __init__(self, values: _Values) -> None:
         self._values = values
-        self._open: list[_Block] = []
-        self._beside = Counter[str]()  # blocks at the top, by name and class
-        self._path = self._place = ""
+        self._open = [_Block("", "", "", "", 0, Counter(), [])]
         self._pre = 0  # how many of them keep their spaces
         self._line: list[str] = []
+        self._found: list[Line] = []
+        self._cards: list[_Run] = []  # blocks that are one line
 
-    def read(self, octets: bytes) -> Iterator[Line]:
+    def read(self, octets: bytes) -> list[Line]:
         tag = ""
         for kind, start, end, text, attributes, _ in tokenize(octets, sections=True):
             if kind is Kind.TEXT:
@@ -143,51 +166,89 @@ class _Reader:
             elif tag in _IN_LINES:
                 self._line += (f"</{tag}",) if kind is Kind.END else self._tag(tag, attributes)
             elif not says_address(tag, attributes):
-                yield from self._end_line()
+                self._end_line()
                 if kind is Kind.START:
                     self._begin(tag, attributes)
                 else:
                     self._end(tag)
                 if tag in _VOID:
-                    yield from self._end_line()
-        yield from self._end_line()
+                    self._end_line()
+        self._end_line()
+        self._close(1)
+        self._closed(self._open[0])
+        return _joined(self._found, self._cards)
 
-    def _end_line(self) -> Iterator[Line]:
+    def _end_line(self) -> None:
         if self._line:
-            yield Line(self._path, tuple(self._line), self._place)
+            self._found.append(Line(self._open[-1].path, tuple(self._line), self._open[-1].place))
             self._line = []
 
     def _begin(self, tag: str, attributes: dict[str, str]) -> None:
         opened = self._open
-        while opened and tag in _ENDED_BY.get(opened[-1].tag, ()):
-            self._close(len(opened) - 1)
+        at = len(opened)
+        while (ended_by := _ENDED_BY.get(opened[at - 1].tag)) is not None:
+            at -= 1
+            if tag in ended_by:
+                self._close(at)
         self._line = self._tag(tag, attributes)
-        if tag not in _VOID and len(opened) < MAX_DEPTH:
+        if tag not in _VOID and len(opened) <= MAX_DEPTH:
             self._pre += tag == "pre"
-            name, beside = _named(tag, _class_in(self._line)), opened[-1].beside if opened else self._beside
+            name, (_, _, path, place, _, beside, _) = _named(tag, _class_in(self._line)), opened[-1]
             number = "" if tag in _ITEMS else beside[name]
             beside[name] += 1
-            self._path, self._place = (
-                f"{self._path}/{name}".lstrip("/"),
-                f"{self._place}/{name}{number}".lstrip("/"),
-            )
-            opened.append(_Block(tag, self._path, self._place, Counter()))
+            path, place = f"{path}/{name}".lstrip("/"), f"{place}/{name}{number}".lstrip("/")
+            opened.append(_Block(tag, name, path, place, len(self._found), Counter(), []))
 
     def _end(self, tag: str) -> None:
-        at = next((at for at in range(len(self._open) - 1, -1, -1) if self._open[at].tag == tag), None)
+        at = next((at for at in range(len(self._open) - 1, 0, -1) if self._open[at].tag == tag), None)
         if at is not None:
             self._close(at)
 
     def _close(self, at: int) -> None:
-        self._pre -= sum(block.tag == "pre" for block in self._open[at:])
-        del self._open[at:]
-        self._path, self._place = self._open[-1][1:3] if self._open else ("", "")
+        while len(self._open) > at:
+            block = self._open.pop()
+            self._pre -= block.tag == "pre"
+            run = _Run(block.name, block.start, len(self._found), self._closed(block))
+            self._open[-1].inside.append(run)
+
+    def _closed(self, block: _Block) -> bool:
+        """Notes the blocks in it that are one line, and returns whether it is plain."""
+        beside, inside = block.beside, block.inside
+        self._cards += (
+            run
+            for run in inside
+            if beside[run.name] > 1 and run.is_plain and run.end - run.start > 1 and _may_be_card(run.name)
+        )
+        return all(count == 1 for count in beside.values()) and all(run.is_plain for run in inside)
 
     def _tag(self, tag: str, attributes: dict[str, str]) -> list[str]:
         found = [f"<{tag}"]
         for name, value in attributes.items():
             found += (f" {name}=", *self._values.tokens(value, name))
         return [*found, "<>"] if attributes else found
+
+
+def is_card(line: Line) -> bool:
+    """Whether a line is a card."""
+    return BREAK in line.tokens
+
+
+def _may_be_card(name: str) -> bool:
+    """Whether a block is of a kind by its name and class."""
+    return "." in name or name == "li"
+
+
+def _joined(lines: list[Line], cards: list[_Run]) -> list[Line]:
+    """Returns the lines, of which those of one card are one."""
+    found, last = list[Line](), 0
+    for _, start, end, _ in sorted(cards, key=itemgetter(1)):
+        path, first, place = lines[start]
+        tokens = [*first]
+        for line in lines[start + 1 : end]:
+            tokens += (BREAK, *line.tokens)
+        found += (*lines[last:start], Line(path, tuple(tokens), place.rstrip("0123456789")))
+        last = end
+    return found + lines[last:]
 
 
 def says_address(tag: str, attributes: Mapping[str, str]) -> bool:
@@ -252,6 +313,8 @@ _RULES = SimpleNamespace(
     MAX_DEPTH=MAX_DEPTH,
     VOID=_VOID,
     Line=Line,
+    joined=_joined,
+    may_be_card=_may_be_card,
     named=_named,
     says_address=says_address,
 )

@@ -189,11 +189,12 @@ class Detector(DetectorSettings):
         heading = bloom(page.heading, secret)
         called, said = self._called(heading, page)
         key = digest, hash(page.chrome)  # which depends on its markup, not on its tokens
+        markup = self.digest_markup(page.markup) or digest
         if found := self._recent.get(key):
-            found = replace(found, links=page.links, called=called, said=said)
+            found = replace(found, links=page.links, called=called, said=said, markup=markup)
         else:
-            found = self._compute(page, digest, called, said)
-        self._recent[key] = found = replace(found, markup=self.digest_markup(page.markup) or digest)
+            found = self._compute(page, digest, markup, called, said)
+        self._recent[key] = found
         return found
 
     def digest_markup(self, markup: str) -> int:
@@ -219,11 +220,11 @@ class Detector(DetectorSettings):
         place = digest_of(page.place.encode("utf-8", "replace"), secret) if page.place else 0
         return Called(heading, names, place), heading | names | address
 
-    def _compute(self, page: Page, digest: int, called: Called, said: int) -> Fingerprint:
+    def _compute(self, page: Page, digest: int, markup: int, called: Called, said: int) -> Fingerprint:
         made = self._maker.make(page.tokens, page.data, page.chrome)
         if made.simhash is None:
             unjudged = Fingerprint.unjudged("short", len(page.tokens), page.links)
-            return replace(unjudged, called=called, said=said)
+            return replace(unjudged, markup=markup, called=called, said=said)
         return Fingerprint(
             made.simhash,
             made.sketch,
@@ -232,9 +233,10 @@ class Detector(DetectorSettings):
             "short" if made.words < self.min_tokens else None,
             digest,
             self._bands(page, made),
-            called=called,
-            said=said,
-            own=Own(made.main),
+            markup,
+            called,
+            said,
+            Own(made.main),
         )
 
     def _bands(self, page: Page, made: Numbers) -> tuple[int, ...]:

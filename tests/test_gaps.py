@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 from dedup import Detector, open_index
 from dedup.filter.noise import gaps, kept
 from dedup.filter.noise.answers import Changes, changes
-from dedup.filter.noise.gaps import MANY, Gaps, least_of, left_of
+from dedup.filter.noise.gaps import MANY, Gaps, Own, least_of, left_of
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.known import Known
 from dedup.filter.noise.likeness import Likeness
@@ -43,10 +43,17 @@ def learned(make: Make, *names: str) -> Gaps:
     return known
 
 
-def left(markup: str, *kinds: Gaps, own: Gaps | None = None, name: str = "another") -> list[Line]:
+def own_of(make: Make, name: str) -> Own:
+    """What two answers of one page have shown of it."""
+    own = Own()
+    own.learn(changes(lines(make(name, 1)), lines(make(name, 2))))
+    return own
+
+
+def left(markup: str, *kinds: Gaps, own: Own | None = None, name: str = "another") -> list[Line]:
     """What is left of a page, without its ``own`` noise and that of its ``kinds``."""
     page = lines(markup)
-    return left_of(page, name, own, *kinds)
+    return left_of(page, name, own or Own(), *kinds)
 
 
 # --- Lines ------------------------------------------------------------------------------------------------
@@ -173,7 +180,8 @@ def test_what_several_pages_have_shown_is_no_difference_on_another(make: Make) -
 def test_what_one_page_has_shown_is_its_own(make: Make) -> None:
     known = learned(make, "one")
     assert left(make("another", 1), known) != left(make("another", 2), known)
-    assert left(make("one", 1), own=known) == left(make("one", 2), own=known)
+    own = own_of(make, "one")
+    assert left(make("one", 1), own=own) == left(make("one", 2), own=own)
 
 
 def test_a_gap_forgives_only_what_it_has_shown() -> None:
@@ -209,7 +217,7 @@ def test_a_line_that_stays_on_each_page_is_no_gap_where_others_come() -> None:
 
 
 def test_a_line_that_a_page_has_not_shown_is_none_of_its_own_gaps() -> None:
-    own = learned(advert, "one")
+    own = own_of(advert, "one")
     assert (
         left(advert("one", 1), own=own) == left(advert("one", 2), own=own) != left(advert("one", 9), own=own)
     )
@@ -357,11 +365,13 @@ def test_no_page_takes_long(kind: str) -> None:
     answers = [HOSTILE[kind](seed) for seed in ("one", "other")]
     began = time.process_time()
     a, b = map(lines, answers)
-    known = Gaps()
+    known, own = Gaps(), Own()
     for name, two in (("first", (a, b)), ("second", (b, a))):
-        known.learn(name, changes(*two))
+        found = changes(*two)
+        known.learn(name, found)
+        own.learn(found)
     for page in (a, b):
-        left_of(page, "third", known, known)
+        left_of(page, "third", own, known)
         least_of(page, known)
     assert time.process_time() - began < SECONDS
     assert sum(len(line.path) + len(line.place) for line in a) < 5_000 * len(a)

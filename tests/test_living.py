@@ -165,19 +165,33 @@ def counted(number: int, chance: random.Random) -> str:
     return page_with(cards, number // 4, chance)
 
 
+def beside(said: str, number: int, chance: random.Random) -> str:
+    """Four things that differ in what stands for "own", amid counters and adverts."""
+    own = {"own": f"{10 + number % 4}", "state": STATES[number % 4]}
+    counts = {name: f"{chance.randrange(10, 999)}" for name in ("some", "more")}
+    advert = f"{chance.choice(['big', 'red', 'new', 'old'])} offer {chance.choice(['lamp', 'rope', 'sail', 'keel'])}"
+    return page_with([said.format(advert=advert, **own, **counts)], number // 4, chance)
+
+
+BESIDE = [
+    "<p>{own} / {some}", "<p>2026-05-{own} {some} views", "<img src=/pictures/{own}-{some}.jpg>",
+    "<a href=/buy/{own}/{some}>Buy</a>", "<p>{some} {state} {more}", "<p>The one {state}<p>The {advert}",
+    "<div><p>{some}</div><div><p>{own}</div>", "<b>{some}</b> <b>{own}</b> <b>{more}</b>",
+]  # fmt: skip
 LISTS: dict[str, Callable[[int, random.Random], str]] = {
     "own block first": partial(offer, is_first=True),
     "own block anywhere": partial(offer, is_first=False),
     "own line": label,
     "own line on some": rare_label,
     "own cards": counted,
+    **{said: partial(beside, said) for said in BESIDE},
 }
 
 
 @pytest.mark.parametrize("kind", LISTS)
 @pytest.mark.parametrize("at_once", [1, slow(8)])
 @driven
-async def test_nothing_is_lost_that_stands_among_what_comes_and_goes(kind: str, at_once: int) -> None:
+async def test_nothing_is_lost_that_stands_among_what_changes(kind: str, at_once: int) -> None:
     pages = [
         Answering(f"{HOST}/{slug(number, 'offer')}", f"{number}", partial(LISTS[kind], number))
         for number in range(48)

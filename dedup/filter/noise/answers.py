@@ -17,6 +17,10 @@ BETWEEN = 4
 MAX_STEPS = 1_000_000
 
 _SIGNS = frozenset(".,:/'-")
+#: Digits of a group of a number behind such a sign.
+_GROUPS = {".": 3, ",": 3, "'": 3, ":": 2}
+#: What two lists of tokens have at one place: in either, from here to before here.
+Difference = tuple[int, int, int, int]
 #: What a line says, with its path.
 Said = tuple[str, tuple[str, ...]]
 
@@ -26,7 +30,7 @@ class Pair(NamedTuple):
 
     line: Line
     other: Line
-    differences: list[tuple[int, int, int, int]]
+    differences: list[Difference]
 
 
 class Changes(NamedTuple):
@@ -54,34 +58,58 @@ def changes(a: Sequence[Line], b: Sequence[Line]) -> Changes:
     return found
 
 
-def differences(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int, int]]:
+def differences(a: Sequence[str], b: Sequence[str]) -> list[Difference]:
     """Returns where two lists of tokens differ: whole numbers, first and last in either.
 
     >>> differences("Seen 1 , 234 times by you and other 3".split(), "Seen 1 , 240 times by you and other 4".split())
     [(1, 4, 1, 4), (9, 10, 9, 10)]
     >>> differences("tar , rope , tea , oil".split(), "oil , rope , tea , tar".split())
     [(0, 7, 0, 7)]
-    >>> differences("17 - - - - - 2".split(), "18 - - - - - 3".split())
-    [(0, 1, 0, 1), (6, 7, 6, 7)]
+    >>> differences("Room 7 : 12 of 30 free".split(), "Room 7 : 9 of 28 free".split())
+    [(3, 4, 3, 4), (5, 6, 5, 6)]
     """
-    found = list[tuple[int, int, int, int]]()
+    found = list[Difference]()
     shift = 0
     for start, end, tokens in edits(a, b, 0):
         i, j, k, m = start, end, start + shift, start + shift + len(tokens)
         shift = m - j
-        while i and k and a[i - 1] == b[k - 1] and _is_in_number(a, i - 1):
-            i, k = i - 1, k - 1
-        while j < len(a) and m < len(b) and a[j] == b[m] and _is_in_number(a, j):
-            j, m = j + 1, m + 1
-        if found and _are_close(a[found[-1][1] : i]):
+        while min(i, k) > 1 and _are_grouped(a[i - 2 : j], b[k - 2 : m]):
+            i, k = i - 2, k - 2
+        while _are_grouped(a[i : j + 2], b[k : m + 2]) and min(len(a) - j, len(b) - m) > 1:
+            j, m = j + 2, m + 2
+        if found and _are_one(a, b, found[-1], (i, j, k, m)):
             i, k = found.pop()[::2]
         found.append((i, j, k, m))
     return found
 
 
-def _are_close(between: Sequence[str]) -> bool:
+def _are_one(a: Sequence[str], b: Sequence[str], first: Difference, second: Difference) -> bool:
+    """Whether two differences are one, since little stays between them; of two numbers, since nothing but signs does."""
+    between = a[first[1] : second[0]]
+    if not _SIGNS.issuperset(between) and _is_number(
+        (*a[slice(*first[:2])], *b[slice(*first[2:])], *a[slice(*second[:2])], *b[slice(*second[2:])])
+    ):
+        return False
     count = sum(token not in _SIGNS or before in _SIGNS for before, token in pairwise(("", *between)))
     return count < BETWEEN and BREAK not in between
+
+
+def _is_number(tokens: Sequence[str]) -> bool:
+    return all(token in _SIGNS or token[:1].isdigit() for token in tokens)
+
+
+def _are_grouped(*numbers: Sequence[str]) -> bool:
+    """Whether each is one number in groups of three digits, or a time of day."""
+    return all(
+        len(tokens) > 2
+        and len(tokens) % 2 == 1
+        and tokens[0].isdigit()
+        and all(
+            group.isdigit() and len(group) == _GROUPS.get(sign) and (sign != ":" or group < "60")
+            for sign, group in zip(tokens[1::2], tokens[2::2], strict=True)
+        )
+        for tokens in numbers
+    )
 
 
 def said_in(tokens: Sequence[str]) -> Iterator[str]:
@@ -94,25 +122,6 @@ def said_in(tokens: Sequence[str]) -> Iterator[str]:
             is_inside = True
         elif not is_inside and (token[:1] != "<" or len(token) == 1):
             yield token
-
-
-def _is_in_number(tokens: Sequence[str], at: int) -> bool:
-    """Whether a token is a part of a number of several tokens, or of a time or a date."""
-
-    def is_number(place: int) -> bool:
-        return 0 <= place < len(tokens) and tokens[place][:1].isdigit()
-
-    return (
-        (is_number(at) and not at)
-        or (tokens[at] in _SIGNS and is_number(at - 1) and is_number(at + 1))
-        or (
-            is_number(at)
-            and any(
-                0 <= at + way < len(tokens) and tokens[at + way] in _SIGNS and is_number(at + 2 * way)
-                for way in (-1, 1)
-            )
-        )
-    )
 
 
 def _moved(a: Sequence[Line], b: Sequence[Line], both: Counter[Line]) -> set[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from dedup.filter.noise.again import Again
 from dedup.filter.noise.answers import said_in
-from dedup.filter.noise.gaps import least_of, left_of, met_of, steady_of
+from dedup.filter.noise.gaps import Own, least_of, left_of, met_of, steady_of
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import ENOUGH, Kind, has_own
 from dedup.filter.noise.known import Known
@@ -54,18 +54,18 @@ class Comparison:
         gaps = [kind.gaps for kind in kinds]
         least = least_of(b, *gaps)
         owns_words = a is kept.nameless or has_own(least, *kinds)
-        its_own, own = left_of(a, kept.address, kept.own), left_of(b, kept.address, here.own)
+        address, its_changes, changes = kept.address, kept.own or Own(), here.own or Own()
+        its_own, own = left_of(a, address, its_changes), left_of(b, address, changes)
         if (here.own or kept.own) and its_own == own:  # each has changed there itself, as a check would show
             kind.drops += 1
             return NOISE
         if owns_words and all(kind.is_trusted for kind in kinds):
-            its = left_of(a, kept.address, kept.own, *gaps)
-            if its == left_of(b, kept.address, here.own, *gaps):
-                if kind.is_due and its not in (own, steady_of(b, kept.address, here.own, *gaps)):
+            its = left_of(a, address, its_changes, *gaps)
+            if its == left_of(b, address, changes, *gaps):
+                if kind.is_due and its not in (own, steady_of(b, address, changes, *gaps)):
                     return self._check(here, kind)
                 if not self._mean_one(here, kept):
-                    pages = (kept, a), (here, b)
-                    its, own = (met_of(lines, kept.address, page.own, *gaps) for page, lines in pages)
+                    its, own = met_of(a, address, its_changes, *gaps), met_of(b, address, changes, *gaps)
                     if its != own:
                         return self._check(here if Counter(own) - Counter(its) else kept)
                 kind.drops += 1
@@ -114,7 +114,7 @@ class Comparison:
     def noise(self, here: Shown, of: Shown) -> str:
         """Returns the words of a page that are noise."""
         least = least_of(here.read(), self._known.kind(here.url).gaps)
-        lines, left = Counter(here.read()), Counter(left_of(least, of.address, here.own))
+        lines, left = Counter(here.read()), Counter(left_of(least, of.address, here.own or Own()))
         stay = Counter(token for line in (left - lines).elements() for token in said_in(line.tokens))
         gone = list[str]()
         for token in (token for line in (lines - left).elements() for token in said_in(line.tokens)):

@@ -10,7 +10,7 @@ a number where numbers have changed, an advert that was there on another page.
 >>> kind = Gaps()
 >>> for name in ("one", "two"):
 ...     kind.learn(name, changes(page(name, 17), page(name, 18)))
->>> left = [left_of(page("three", shown), "three", Gaps(), kind) for shown in (4, 1_250, "many")]
+>>> left = [left_of(page("three", shown), "three", Own(), kind) for shown in (4, 1_250, "many")]
 >>> left[0] == left[1], left[0] == left[2], left[0][1].tokens
 (True, False, ('<p', 'Seen', '<*', 'times'))
 """
@@ -19,6 +19,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -82,7 +83,7 @@ class Around(NamedTuple):
 
 
 class Gaps(Struct, gc=False):
-    """The gaps that pages of a kind, or one page, have shown: by the path of their lines, or by their places."""
+    """The gaps that pages of a kind have shown: by the path of their lines, or by their places."""
 
     within: dict[str, dict[Around, Shown]] = {}  #: in lines
     coming: dict[str, Shown] = {}  #: lines that come and go
@@ -135,6 +136,38 @@ class Gaps(Struct, gc=False):
             shown.least, shown.most = min(shown.least, *sizes), max(shown.most, *sizes)
 
 
+class Own(Struct, gc=False):
+    """What a page has shown to change on itself, and nothing else of it."""
+
+    #: Tokens, from here to before there, by the lines that they are in.
+    changed: dict[tuple[Any, ...], set[tuple[int, int]]] = {}
+    come: set[tuple[Any, ...]] = set()  #: lines that come and go
+    moved: set[str] = set()  #: places of lines that change their order
+
+    def learn(self, found: Changes) -> None:
+        """Takes up what differs between two of its answers."""
+        for pair in found.pairs:
+            for at, line in ((0, pair.line), (2, pair.other)):
+                if _has_room(key := tuple(line), self.changed):
+                    self.changed.setdefault(key, set()).update(
+                        (each[at], each[at + 1]) for each in pair.differences
+                    )
+        for line in found.alone:
+            if len(self.come) < MAX_KNOWN * MANY:
+                self.come.add(tuple(line))
+        self.moved |= found.moved
+
+    def left(self, lines: Sequence[Line]) -> list[Line]:
+        """Returns the lines of the page without what has changed."""
+        left = list[Line]()
+        for line in lines:
+            if (key := tuple(line)) in self.come:
+                continue
+            runs = self.changed.get(key)
+            left.append(Line(line.path, _masked(line.tokens, runs), line.place) if runs else line)
+        return left
+
+
 #: Tells whether a gap is one of a page, given what is there.
 _Forgives = Callable[[Shown, int], bool]
 
@@ -148,8 +181,8 @@ class _Rule(NamedTuple):
     several: int  #: pages that have to have shown that lines move
 
 
-def left_of(lines: Sequence[Line], page: str, own: Gaps | None, *kinds: Gaps) -> list[Line]:
-    """Returns the lines of a page without its ``own`` gaps, and without those that several others of its ``kinds`` have shown.
+def left_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[Line]:
+    """Returns the lines of a page without what has changed of its ``own``, and without gaps that several of its ``kinds`` have shown.
 
     O(lines), and a bounded number of steps for each gap.
     """
@@ -158,10 +191,10 @@ def left_of(lines: Sequence[Line], page: str, own: Gaps | None, *kinds: Gaps) ->
         return shown.forgives(page, value)
 
     rules = [_Rule(kind, forgives, forgives, SEVERAL) for kind in kinds]
-    return _without(lines, [_own(own or Gaps()), *rules])
+    return _without(own.left(lines), rules, own.moved)
 
 
-def met_of(lines: Sequence[Line], page: str, own: Gaps | None, *kinds: Gaps) -> list[Line]:
+def met_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[Line]:
     """Returns the lines of a page as `left_of` does, and those that nobody has seen come or go, unless nothing ever stays there."""
 
     def forgives(shown: Shown, value: int) -> bool:
@@ -171,26 +204,21 @@ def met_of(lines: Sequence[Line], page: str, own: Gaps | None, *kinds: Gaps) -> 
         return shown.has_met(page, value) or (not shown.stay and len(shown.pages) >= MANY)
 
     rules = [_Rule(kind, forgives, has_come, SEVERAL) for kind in kinds]
-    return _without(lines, [_own(own or Gaps()), *rules])
+    return _without(own.left(lines), rules, own.moved)
 
 
-def steady_of(lines: Sequence[Line], page: str, own: Gaps | None, *kinds: Gaps) -> list[Line]:
-    """Returns the lines of a page that it has not shown to change itself; beside some that it has, those count that others have."""
-    own = own or Gaps()
+def steady_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[Line]:
+    """Returns the lines of a page that it has not shown to change; beside some that it has, those count that others have."""
 
     def has_changed(line: Line, shown: Shown) -> bool:
-        return GAP in line.tokens or (line.place in own.coming and shown.has_met(page, hashed(line.tokens)))
+        return GAP in line.tokens or (line.place in places and shown.has_met(page, hashed(line.tokens)))
 
-    coming = [kind.coming for kind in kinds]
+    places, coming = {key[2] for key in own.come}, [kind.coming for kind in kinds]
     return [
         line
-        for line in _without(lines, [_own(own)])
+        for line in left_of(lines, page, own)
         if not any(line.place in each and has_changed(line, each[line.place]) for each in coming)
     ]
-
-
-def _own(gaps: Gaps) -> _Rule:
-    return _Rule(gaps, lambda *_: True, lambda shown, value: value in shown.values, 1)
 
 
 def least_of(lines: Sequence[Line], *kinds: Gaps, some: bool = False) -> list[Line]:
@@ -243,16 +271,18 @@ def _has_room(key: object, *known: Mapping[Any, object]) -> bool:
     return any(key in each for each in known) or all(len(each) < MAX_KNOWN for each in known)
 
 
-def _without(lines: Sequence[Line], rules: Sequence[_Rule]) -> list[Line]:
+def _without(
+    lines: Sequence[Line], rules: Sequence[_Rule], moved: AbstractSet[str] = frozenset()
+) -> list[Line]:
     rules = [rule for rule in rules if rule.gaps]
-    if not rules:
+    if not rules and not moved:
         return [*lines]
     found, moving, beneath, steps = list[Line](), list[list[Line]](), "\0", MAX_STEPS
     places = {place for rule in rules for known in (rule.gaps.coming, rule.gaps.moving) for place in known}
     paths = {path for rule in rules for path in rule.gaps.within}
     for line in lines:
         path, tokens, place = line
-        stays, moves = True, False
+        stays, moves = True, place in moved
         for gaps, _, may_come, several in rules if place in places else ():
             if (coming := gaps.coming.get(place)) and may_come(coming, hashed(tokens)):
                 stays = False
@@ -289,14 +319,17 @@ def _without_gaps(tokens: tuple[str, ...], gaps: dict[Around, Shown], forgives: 
                 last = end
                 if forgives(shown, folded(line[first:end])):
                     runs.append((first, end))
-    if not runs:
-        return tokens
+    return _masked(line, runs)[1:-1] if runs else tokens
+
+
+def _masked(tokens: Sequence[str], runs: Iterable[tuple[int, int]]) -> tuple[str, ...]:
+    """Returns tokens with a `GAP` for each run of them."""
     left, last = list[str](), 0
     for first, end in sorted(runs):
         if first > last or not left:
-            left += (*line[last:first], GAP)
+            left += (*tokens[last:first], GAP)
         last = max(last, end)
-    return tuple([*left, *line[last:]][1:-1])
+    return (*left, *tokens[last:])
 
 
 def _places(line: tuple[str, ...], some: tuple[str, ...]) -> Iterator[int]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from dedup.filter.noise.gaps import MANY, Gaps
+from dedup.filter.noise.gaps import MANY, Own
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.names import nameless
 from dedup.filter.visit import Visit
@@ -34,7 +34,7 @@ class Shown(Struct, gc=False):
     digest: int  #: of its tokens
     carried: int
     markup: str = ""  #: "" if it is not held any more
-    own: Gaps | None = None  #: what differs between its answers
+    own: Own | None = None  #: what differs between its answers
     asked: int = 0  #: how often it was fetched again
     is_gone: bool = False  #: an answer did not show it: it is not fetched again, and says nothing of its kind
     lines: Sequence[Line] = ()  #: of its markup, once they were read

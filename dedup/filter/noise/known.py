@@ -2,23 +2,28 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from dedup.errors import DedupError
 from dedup.filter.noise.addresses import Addresses, Unique, unique_of
-from dedup.filter.noise.answers import changes
-from dedup.filter.noise.gaps import MAX_KNOWN, SEVERAL, Gaps, least_of
+from dedup.filter.noise.answers import Changes, changes
+from dedup.filter.noise.gaps import MAX_KNOWN, SEVERAL, Own, least_of
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import ENOUGH, SECTION, Kind, Learned, folder_of, has_own, kinds_of
 from dedup.filter.noise.likeness import Likeness
-from dedup.filter.noise.lines import lines_of
+from dedup.filter.noise.lines import Line, lines_of
+from dedup.filter.noise.names import nameless
 from dedup.filter.noise.notes import Notes
 from dedup.filter.reading import LARGE
 from dedup.index import Index
 from dedup.latest import Latest
 from dedup.page.html import Page
 from dedup.page.urls import host
+
+
+def _compare(pairs: Iterable[tuple[Sequence[Line], Sequence[Line]]]) -> list[Changes]:
+    return [changes(*pair) for pair in pairs]
 
 
 class Known:
@@ -103,11 +108,15 @@ class Known:
         is_one = self._likeness.are_of_one(before, answer, page.url)
         if not is_one and not has_own([line for line in a if line in there], kind):
             return False
+        pairs = [(a, b)]
+        if name := page.read_nameless():
+            pairs.append((name, nameless(answer.markup, page.url)))
         is_large = len(page.markup) > LARGE
-        found = await asyncio.to_thread(changes, a, b) if is_large else changes(a, b)
-        page.own, version = page.own or Gaps(), kind.gaps.version
-        page.own.learn(address, found)
-        kind.gaps.learn(address, found)
+        found = await asyncio.to_thread(_compare, pairs) if is_large else _compare(pairs)
+        page.own, version = page.own or Own(), kind.gaps.version
+        for each in found:
+            page.own.learn(each)
+        kind.gaps.learn(address, found[0])
         kind.asked += 1
         kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
         self._count(page.url, kind, 1)

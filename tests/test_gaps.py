@@ -284,6 +284,17 @@ def test_a_counter_in_one_card_is_known_in_all() -> None:
     assert left(shop("another", 1), known) == left(shop("another", 2), known) != left(shop("third", 1), known)
 
 
+def test_a_number_is_not_noise_because_others_have_shown_it_among_lines_that_stay() -> None:
+    def facts(name: str, answer: int) -> str:
+        rows = "".join(
+            f"<tr><td>{label}<td>{10 * answer + 5 * at}" for at, label in enumerate(("seen", "free"))
+        )
+        return f"<h1>{name}</h1><table>{rows}<tr><td>size<td>{len(name)}</table>"
+
+    known = learned(facts, *("one", "three", "fourteen", "another"))
+    assert {("<td", "20"), ("<td", "25")} <= {line.tokens for line in left(facts("a", 2), known)}
+
+
 def test_a_number_beside_a_gap_may_change() -> None:
     def page(name: str, answer: int, day: int = 1) -> str:
         return f"<h1>{name}</h1><p>day {day} visits {answer} on 3 of our pages"

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
-from dedup.filter.noise.answers import MAX_STEPS, Changes, Pair
+from dedup.filter.noise.answers import MAX_STEPS, Changes, Pair, said_in
 from dedup.filter.noise.lines import BREAK, Line
 
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
@@ -101,7 +101,8 @@ class Gaps(Struct, gc=False):
                 self._note_within(page, pair)
         for line in found.alone:
             if _has_room(line.place, self.coming):
-                self.coming.setdefault(line.place, Shown()).add(page, hashed(line.tokens))
+                values = [hashed(line.tokens)] if _has_words(line) else []  # a number is met by chance
+                self.coming.setdefault(line.place, Shown()).add(page, *values)
         stay = Counter(line.place for line in found.stay)
         change = Counter(line.place for line in found.alone)
         for place, shown in self.coming.items():
@@ -265,6 +266,10 @@ def _to_number(tokens: tuple[str, ...], end: str) -> tuple[str, ...]:
         if at and token[:1].isdigit():
             return tokens[:at]
     return tokens
+
+
+def _has_words(line: Line) -> bool:
+    return not all(token[:1].isdigit() or len(token) == 1 for token in said_in(line.tokens))
 
 
 def _has_room(key: object, *known: Mapping[Any, object]) -> bool:

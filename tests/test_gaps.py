@@ -15,9 +15,10 @@ from hypothesis import strategies as some
 from dedup import Detector, open_index
 from dedup.filter.noise import gaps, kept
 from dedup.filter.noise.answers import Changes, changes
-from dedup.filter.noise.gaps import MANY, Gaps, Own, least_of, left_of
+from dedup.filter.noise.gaps import MANY, Gaps
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.known import Known
+from dedup.filter.noise.left import Own, least_of, left_of
 from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.names import nameless

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 from dedup.filter.noise.again import Again
 from dedup.filter.noise.answers import said_in
-from dedup.filter.noise.gaps import Own, least_of, left_of, met_of, steady_of
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import ENOUGH, Kind, has_own
 from dedup.filter.noise.known import Known
+from dedup.filter.noise.left import Own, least_of, left_of, met_of, steady_of
 from dedup.filter.noise.lines import Line
 from dedup.filter.noise.reasons import NOISE, OTHER, STAYED, UNASKED, told
 from dedup.fingerprint.evidence import LEAST_PROBED, Evidence

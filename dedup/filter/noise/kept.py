@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from dedup.filter.noise.gaps import MANY, Own
+from dedup.filter.noise.gaps import MANY
+from dedup.filter.noise.left import Own
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.names import nameless
 from dedup.filter.visit import Visit

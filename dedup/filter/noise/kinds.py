@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 
 from dedup.filter.noise.answers import said_in
-from dedup.filter.noise.gaps import Gaps, digest_of, least_of
+from dedup.filter.noise.gaps import Gaps
+from dedup.filter.noise.left import digest_of, least_of
 from dedup.filter.noise.lines import Line
 from dedup.latest import Latest
 from dedup.page.ids import strip_session

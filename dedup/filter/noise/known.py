@@ -8,9 +8,10 @@ from contextlib import suppress
 from dedup.errors import DedupError
 from dedup.filter.noise.addresses import Addresses, Unique, unique_of
 from dedup.filter.noise.answers import Changes, changes
-from dedup.filter.noise.gaps import MAX_KNOWN, SEVERAL, Own, least_of
+from dedup.filter.noise.gaps import MAX_KNOWN, SEVERAL
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import ENOUGH, SECTION, Kind, Learned, folder_of, has_own, kinds_of
+from dedup.filter.noise.left import Own, least_of
 from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.names import nameless

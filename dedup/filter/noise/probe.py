@@ -16,10 +16,10 @@ from typing import Any
 
 from dedup.filter.noise.again import Again
 from dedup.filter.noise.comparison import Comparison, is_near
-from dedup.filter.noise.gaps import digest_of, least_of
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import SECTION
 from dedup.filter.noise.known import Known
+from dedup.filter.noise.left import digest_of, least_of
 from dedup.filter.noise.likeness import Likeness, still_kept
 from dedup.filter.noise.manners import Manners
 from dedup.filter.noise.reasons import FAILED, GONE

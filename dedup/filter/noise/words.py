@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from xxhash import xxh3_64_hexdigest
 
-from dedup.filter.noise.gaps import GAP, Gaps, least_of
+from dedup.filter.noise.gaps import GAP, Gaps
+from dedup.filter.noise.left import least_of
 from dedup.filter.noise.lines import Line
 from dedup.page.html import Page
 from dedup.page.tokens import Breaks, Tokens

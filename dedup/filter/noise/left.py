@@ -59,6 +59,8 @@ class Own(Struct, gc=False):
 
     def left(self, lines: Sequence[Line]) -> list[Line]:
         """Returns the lines of the page without what has changed."""
+        if not (self.changed or self.come):
+            return [*lines]
         left = list[Line]()
         for line in lines:
             if (key := tuple(line)) in self.come:

@@ -105,7 +105,7 @@ def _are_grouped(*numbers: Sequence[str]) -> bool:
         and len(tokens) % 2 == 1
         and tokens[0].isdigit()
         and all(
-            group.isdigit() and len(group) == _GROUPS.get(sign) and (sign != ":" or group < "60")
+            group.isdigit() and len(group) == _GROUPS.get(sign)
             for sign, group in zip(tokens[1::2], tokens[2::2], strict=True)
         )
         for tokens in numbers
@@ -145,7 +145,7 @@ def _by_path(lines: Sequence[Line], some: Counter[Line], others: Sequence[Line])
 
 
 def _names(lines: Sequence[Line]) -> set[Said]:
-    """Returns what one card of a path says alone."""
+    """Returns what one card of a path says alone, by which it is known."""
     counts = Counter(part for line in lines if is_card(line) for part in {*_said(line)})
     return {part for part, count in counts.items() if count == 1}
 
@@ -153,22 +153,17 @@ def _names(lines: Sequence[Line]) -> set[Said]:
 def _paired(
     mine: list[Line], theirs: list[Line], names: AbstractSet[Said]
 ) -> tuple[list[tuple[Line, Line]], list[Line]]:
-    """Returns which line has become which, and those that have come or gone: of lines that are alike, nobody can tell which.
-
-    A card has come or gone as a whole: if any of its ``names`` is in both answers, it has not, whatever it has become.
-    """
+    """Returns which line has become which, and those that have come or gone: of lines that are alike, nobody can tell which."""
     first, second = ([_said(line) for line in lines] for lines in (mine, theirs))
-    pairs, free = list[tuple[Line, Line]](), dict.fromkeys(range(len(theirs)))
-    left = list[int]()
-    for at, said in enumerate(first):
-        alike = [other for other in free if _are_alike(said, second[other], names)]
+    pairs, free, alone = list[tuple[Line, Line]](), dict.fromkeys(range(len(theirs))), list[Line]()
+    for line, said in zip(mine, first, strict=True):
+        alike = [at for at in free if _are_alike(said, second[at], names)]
         if len(alike) == 1 == sum(_are_alike(said, other, names) for other in first):
             del free[alike[0]]
-            pairs.append((mine[at], theirs[alike[0]]))
+            pairs.append((line, theirs[alike[0]]))
         else:
-            left.append(at)
-    alone = [mine[at] for at in left if names.isdisjoint(first[at])]
-    return pairs, [*alone, *(theirs[at] for at in free if names.isdisjoint(second[at]))]
+            alone.append(line)
+    return pairs, [*alone, *(theirs[at] for at in free)]
 
 
 def _are_alike(a: Sequence[Said], b: Sequence[Said], names: AbstractSet[Said]) -> bool:

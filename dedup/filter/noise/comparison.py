@@ -14,7 +14,7 @@ from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import ENOUGH, Kind, has_own
 from dedup.filter.noise.known import Known
-from dedup.filter.noise.left import Own, least_of, left_of, met_of, steady_of
+from dedup.filter.noise.left import Own, least_of, left_of, steady_of
 from dedup.filter.noise.lines import Line
 from dedup.filter.noise.reasons import NOISE, OTHER, STAYED, UNASKED, told
 from dedup.fingerprint.evidence import LEAST_PROBED, Evidence
@@ -59,15 +59,18 @@ class Comparison:
         if (here.own or kept.own) and its_own == own:  # each has changed there itself, as a check would show
             kind.drops += 1
             return NOISE
-        if owns_words and all(kind.is_trusted for kind in kinds):
+        is_one = self._mean_one(here, kept)
+        if owns_words and (is_one or all(kind.is_trusted for kind in kinds)):
             its = left_of(a, address, its_changes, *gaps)
             if its == left_of(b, address, changes, *gaps):
+                if is_one:
+                    return NOISE
                 if kind.is_due and its not in (own, steady_of(b, address, changes, *gaps)):
                     return self._check(here, kind)
-                if not self._mean_one(here, kept):
-                    its, own = met_of(a, address, its_changes, *gaps), met_of(b, address, changes, *gaps)
-                    if its != own:
-                        return self._check(here if Counter(own) - Counter(its) else kept)
+                its_unmet = left_of(a, address, its_changes, *gaps, keeps_unmet=True)
+                unmet = left_of(b, address, changes, *gaps, keeps_unmet=True)
+                if its_unmet != unmet:
+                    return self._check(here if Counter(unmet) - Counter(its_unmet) else kept)
                 kind.drops += 1
                 kind.dropped[kept.page_id] = None
                 return NOISE

@@ -53,7 +53,7 @@ class Own(Struct, gc=False):
                         (each[at], each[at + 1]) for each in pair.differences
                     )
         for line in found.alone:
-            if len(self.come) < MAX_KNOWN * MANY:
+            if len(self.come) < MAX_KNOWN:
                 self.come.add(tuple(line))
         self.moved |= found.moved
 
@@ -83,21 +83,14 @@ class _Rule(NamedTuple):
     several: int  #: pages that have to have shown that lines move
 
 
-def left_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[Line]:
+def left_of(
+    lines: Sequence[Line], page: str, own: Own, *kinds: Gaps, keeps_unmet: bool = False
+) -> list[Line]:
     """Returns the lines of a page without what has changed of its ``own``, and without gaps that several of its ``kinds`` have shown.
 
+    If it ``keeps_unmet``, lines that nobody has seen come or go are left, unless nothing ever stays where they are.
     O(lines), and a bounded number of steps for each gap.
     """
-
-    def forgives(shown: Shown, value: int) -> bool:
-        return shown.forgives(page, value)
-
-    rules = [_Rule(kind, forgives, forgives, SEVERAL) for kind in kinds]
-    return _without(own.left(lines), rules, own.moved)
-
-
-def met_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[Line]:
-    """Returns the lines of a page as `left_of` does, and those that nobody has seen come or go, unless nothing ever stays there."""
 
     def forgives(shown: Shown, value: int) -> bool:
         return shown.forgives(page, value)
@@ -105,7 +98,7 @@ def met_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[Lin
     def has_come(shown: Shown, value: int) -> bool:
         return shown.has_met(page, value) or (not shown.stay and len(shown.pages) >= MANY)
 
-    rules = [_Rule(kind, forgives, has_come, SEVERAL) for kind in kinds]
+    rules = [_Rule(kind, forgives, has_come if keeps_unmet else forgives, SEVERAL) for kind in kinds]
     return _without(own.left(lines), rules, own.moved)
 
 

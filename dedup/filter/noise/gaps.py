@@ -24,8 +24,8 @@ AROUND = 3
 #: What is remembered at most: gaps of one sort, and what each has shown: beyond that, what changes is content; and kinds of
 #: page, with what they say, in a quarter of a megabyte each.
 MAX_KNOWN = 256
-#: Stands for a gap, and for the ends of a line: no page has such tokens.
-GAP, START, END = "<*", "<^", "<$"
+#: Stands for a gap, for any number beside one, and for the ends of a line: no page has such tokens.
+GAP, NUMBER, START, END = "<*", "<0", "<^", "<$"
 
 _NUMBERS = re.compile(r"0(?:\0[.,:/' -]?\0?0)*")
 
@@ -145,12 +145,12 @@ def _hash(text: str) -> int:
 
 
 def _to_number(tokens: tuple[str, ...], end: str) -> tuple[str, ...]:
-    """Returns the first tokens, and those behind it up to an end or a number, which may be another on another page, or tomorrow."""
+    """Returns the tokens up to an end or a number, which may be another on another page, or tomorrow; if one is first, any is."""
     for at, token in enumerate(tokens):
         if token == end:
             return tokens[: at + 1]
-        if at and token[:1].isdigit():
-            return tokens[:at]
+        if token[:1].isdigit():
+            return tokens[:at] or (NUMBER,)
     return tokens
 
 

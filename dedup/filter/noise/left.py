@@ -24,6 +24,7 @@ from dedup.filter.noise.gaps import (
     GAP,
     MANY,
     MAX_KNOWN,
+    NUMBER,
     SEVERAL,
     START,
     Around,
@@ -171,11 +172,12 @@ def _without(
 
 def _without_gaps(tokens: tuple[str, ...], gaps: dict[Around, Shown], forgives: _Forgives) -> tuple[str, ...]:
     line = (START, *tokens, END)
+    named = tuple([NUMBER if token[:1].isdigit() else token for token in line])
     runs = list[tuple[int, int]]()
     for (before, after), shown in gaps.items():
-        starts = [at + len(before) for at in _places(line, before)]
+        starts = [at + len(before) for at in _places(line, named, before)]
         last = 0
-        for end in _places(line, after) if starts else ():
+        for end in _places(line, named, after) if starts else ():
             first = starts[bisect_right(starts, end - shown.least) - 1]
             if last <= first <= end - shown.least and end - first <= 2 * shown.most + 2:
                 last = end
@@ -194,8 +196,9 @@ def _masked(tokens: Sequence[str], runs: Iterable[tuple[int, int]]) -> tuple[str
     return (*left, *tokens[last:])
 
 
-def _places(line: tuple[str, ...], some: tuple[str, ...]) -> Iterator[int]:
-    """Yields where some tokens stand in a line."""
+def _places(line: tuple[str, ...], named: tuple[str, ...], some: tuple[str, ...]) -> Iterator[int]:
+    """Yields where some tokens stand in a line, given also with a name for its numbers."""
+    line = named if some == (NUMBER,) else line
     at = -1
     while True:
         try:

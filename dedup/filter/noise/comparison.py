@@ -83,11 +83,10 @@ class Comparison:
             if not (self._known.may_learn(kept.url) and are_like(a, b)):
                 return told(its, rest, "were not seen to change")
             return kept if self.may_ask(kept) else UNASKED
-        asked = min((kept, here), key=lambda page: (page.is_gone, page.asked))
-        if self.may_ask(asked):
-            return asked
-        has_stayed = asked.asked == ENOUGH and not asked.is_gone
-        return told(a, b, "stayed when both were fetched again") if has_stayed else UNASKED
+        asked = min((kept, here), key=lambda page: (page.is_gone, bool(page.own), page.asked))
+        if not asked.is_gone and (asked.own or asked.asked == ENOUGH):
+            return told(a, b, "stayed when both were fetched again")
+        return asked if self.may_ask(asked) else UNASKED
 
     def _mean_one(self, here: Shown, kept: Shown) -> bool:
         """Whether the addresses of two pages mean one, by what is said of parameters, or was seen on others."""

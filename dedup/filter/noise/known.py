@@ -103,12 +103,12 @@ class Known:
         """Takes what differs between a page and another answer for gaps, if that still shows the page."""
         kind = self.kind(page.url)
         await self.look_anew(kind)
-        before = self._index.detector.read(page.markup, page.url)
         a, b = self._kept.read(page), lines_of(answer.markup, page.url)
         there = {*b}
-        is_one = self._likeness.are_of_one(before, answer, page.url)
-        if not is_one and not has_own([line for line in a if line in there], kind):
-            return False
+        if not has_own([line for line in a if line in there], kind):
+            before = self._index.detector.read(page.markup, page.url)
+            if not self._likeness.are_of_one(before, answer, page.url):
+                return False
         pairs = [(a, b)]
         if name := page.read_nameless():
             pairs.append((name, nameless(answer.markup, page.url)))
@@ -123,7 +123,7 @@ class Known:
         self._count(page.url, kind, 1)
         self._taught[host(page.url)] = None
         for hear in self.heard:
-            hear(page.url, before, answer)
+            hear(page.url, self._index.detector.read(page.markup, page.url), answer)
         return True
 
     def _count(self, url: str, kind: Kind, asked: int) -> None:

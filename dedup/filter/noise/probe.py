@@ -89,6 +89,8 @@ class Probe:
             return found
         filed, copied, of, rule = found
         self._known.addresses.note(of.url, here.url, is_equal=True)
+        if of.address == here.address:
+            await self.meet(of.page_id, _read(visit, page))
         copied = replace(copied, distance=distance(filed.simhash, fingerprint.simhash or 0))
         if self._kept.read(of) == here.read():
             return replace(copied, rule="exact", resemblance=1.0)
@@ -251,8 +253,7 @@ class Probe:
         known = self._kept.get(page_id or "")
         if known is None or known.markup in {"", page.markup} or not page.markup:
             return
-        if self._known.may_learn(known.url):
-            await self._known.learn(known, known.address, page)
+        await self._known.learn(known, known.address, page)
 
     def may_learn(self, url: str) -> bool:
         """Returns whether pages like this one are fetched again, since their noise is not known."""

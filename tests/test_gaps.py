@@ -149,6 +149,10 @@ def dated(name: str, answer: int) -> str:
     return f"<h1>{name}</h1><p>as of 12/0{answer}/2026, 1{answer}:30 o'clock"
 
 
+def beside_a_date(name: str, answer: int) -> str:
+    return f"<h1>{name}</h1><p>2026-05-{10 + len(name)} {answer * 1_017:,} views"
+
+
 def token(name: str, answer: int) -> str:
     return f"<h1>{name}</h1><form><input type=hidden name=csrf value={random.Random(answer + len(name)).randbytes(16).hex()}></form>"
 
@@ -166,7 +170,7 @@ def shuffled_list(name: str, answer: int) -> str:
     return f"<h1>{name}</h1><ul>{''.join(random.Random(answer + len(name)).sample(items, 6))}</ul>"
 
 
-@pytest.mark.parametrize("make", [counter, dated, token, advert, hole, shuffled_list])
+@pytest.mark.parametrize("make", [counter, dated, beside_a_date, token, advert, hole, shuffled_list])
 def test_what_several_pages_have_shown_is_no_difference_on_another(make: Make) -> None:
     known = learned(make, "one", "three", "fourteen")
     one, other = (left(make("another", answer), known) for answer in (1, 2))

@@ -197,3 +197,16 @@ async def test_nothing_is_lost_that_stands_among_what_changes(kind: str, at_once
         for number in range(48)
     ]
     assert (await crawl(shuffled(pages, 1), at_once=at_once)).lost() == set()
+
+
+@pytest.mark.parametrize("kind", LISTS)
+@driven
+async def test_copies_at_a_page_s_own_address_are_dropped_where_others_are_content(kind: str) -> None:
+    pages = [
+        Answering(f"{HOST}/{slug(number, 'offer')}{query}", f"{number}", partial(LISTS[kind], number))
+        for query, step in (("", 1), ("?utm_source=news", 4))
+        for number in range(0, 48, step)
+    ]
+    fates = await crawl(shuffled(pages, 3))
+    assert fates.lost() == set()
+    assert len(fates.kept) <= 49

@@ -210,3 +210,28 @@ async def test_copies_at_a_page_s_own_address_are_dropped_where_others_are_conte
     fates = await crawl(shuffled(pages, 3))
     assert fates.lost() == set()
     assert len(fates.kept) <= 49
+
+
+#: What two pages of a name say in the same words: which is first, by a class, and in an attribute.
+SEASONS: dict[str, Callable[[random.Random], str]] = {
+    "order": lambda own: "".join(f"<li>{text(2, at)}" for at in own.sample(range(7), 7)),
+    "class": lambda own: "".join(f"<tr><td class={own.choice(['free', 'busy'])}>{day}" for day in range(14)),
+    "attribute": lambda own: f"<img src=/map.png alt='{text(4, own.random())}'>",
+}
+
+
+@pytest.mark.parametrize("kind", SEASONS)
+@driven
+async def test_folders_do_not_mean_one_where_the_same_words_say_something_else(kind: str) -> None:
+    def html(number: int, folder: str, _: random.Random) -> str:
+        said = SEASONS[kind](random.Random(f"{number} {folder}"))
+        return f"<h1>{name(number, 'inn')}</h1><p>{text(60, number)}</p><table>{said}</table><p>{text(12, 'foot')}"
+
+    pages = [
+        Answering(
+            f"{HOST}/{folder}/{slug(number, 'inn')}", f"{number} {folder}", partial(html, number, folder)
+        )
+        for number in range(20)
+        for folder in ("summer", "winter")
+    ]
+    assert (await crawl(shuffled(pages, 1))).lost() == set()

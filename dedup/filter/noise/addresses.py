@@ -92,6 +92,14 @@ class Unique(NamedTuple):
     among: Counter[tuple[str, ...]]  #: of each line from the first of these to the last, such as labels
     all: Counter[tuple[str, ...]]  #: of each line of the page
     targets: set[tuple[str, ...]]  #: where it leads
+    usual: set[Line]  #: what it says as most pages of its kind do
+    blocks: list[str]  #: in which its lines are, from the first to the last
+
+    def is_of_one_template(self, other: "Unique") -> bool:
+        """Returns whether two pages have the same blocks, or say most of what pages of their kinds say."""
+        return self.blocks == other.blocks or 2 * len(self.usual & other.usual) >= max(
+            len(self.usual), len(other.usual)
+        )
 
     def is_on(self, other: "Unique") -> bool:
         """Returns whether another page says all of it, and what stands among it."""
@@ -101,19 +109,16 @@ class Unique(NamedTuple):
 def unique_of(lines: Sequence[Line], kind: Kind) -> Unique:
     """Returns what lines say that most pages of their kind don't, and where they lead."""
     others = [*kind.sample.values()]
+    usual = {line for line in lines if 2 * sum(hash(line) in other for other in others) > len(others)}
     said = [(tuple(said_in(line.tokens)), line) for line in lines]
     # Versions of a page are called by other titles; what it says is below.
     said = [(words, line) for words, line in said if words and line.tokens[0] != "<title"]
-    own = [
-        at
-        for at, (_, line) in enumerate(said)
-        if 2 * sum(hash(line) in other for other in others) <= len(others)
-    ]
+    own = [at for at, (_, line) in enumerate(said) if line not in usual]
     among = [words for words, _ in said[own[0] : own[-1] + 1]] if own else []
     targets = {target for at in own for target in _targets(said[at][1].tokens)}
-    return Unique(
-        Counter(said[at][0] for at in own), Counter(among), Counter(words for words, _ in said), targets
-    )
+    words = Counter(said[at][0] for at in own)
+    blocks = [line.path.rpartition("/")[0] for line in lines]
+    return Unique(words, Counter(among), Counter(words for words, _ in said), targets, usual, blocks)
 
 
 def _targets(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:

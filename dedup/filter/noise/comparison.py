@@ -88,6 +88,12 @@ class Comparison:
             return told(a, b, "stayed when both were fetched again")
         return asked if self.may_ask(asked) else UNASKED
 
+    def may_be_noise(self, here: Shown, kept: Shown) -> bool:
+        """Returns whether two pages differ only where any page of their kinds has changed."""
+        gaps = [kind.gaps for kind in self._known.of_both(kept.url, here.url)]
+        its, own = (least_of(self._kept.read(page), *gaps, some=True) for page in (kept, here))
+        return its == own
+
     def _mean_one(self, here: Shown, kept: Shown) -> bool:
         """Whether the addresses of two pages mean one, by what is said of parameters, or was seen on others."""
         return here.address == kept.address or self._known.addresses.may_mean_one(kept.url, here.url)

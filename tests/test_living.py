@@ -235,3 +235,21 @@ async def test_folders_do_not_mean_one_where_the_same_words_say_something_else(k
         for folder in ("summer", "winter")
     ]
     assert (await crawl(shuffled(pages, 1))).lost() == set()
+
+
+@driven
+async def test_a_page_that_links_to_its_copy_is_the_same_there() -> None:
+    """On the copy, that link leads to itself."""
+
+    def html(number: int, chance: random.Random) -> str:
+        links = "".join(f"<a href='/{slug(number, 'inn')}{query}'>link</a>" for query in ("", "?x=mail"))
+        return page_with([links], number, chance)
+
+    pages = [
+        Answering(f"{HOST}/{slug(number, 'inn')}{query}", f"{number}", partial(html, number))
+        for number in range(20)
+        for query in ("", "?x=mail")
+    ]
+    fates = await crawl(shuffled(pages, 1))
+    assert fates.lost() == set()
+    assert len(fates.kept) <= 22  # of 40

@@ -15,7 +15,7 @@ from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import ENOUGH, Kind, has_own
 from dedup.filter.noise.known import Known
 from dedup.filter.noise.left import Own, least_of, left_of, steady_of
-from dedup.filter.noise.lines import Line
+from dedup.filter.noise.lines import Line, at_one, may_link
 from dedup.filter.noise.reasons import NOISE, OTHER, STAYED, UNASKED, told
 from dedup.fingerprint.evidence import LEAST_PROBED, Evidence
 
@@ -47,7 +47,12 @@ class Comparison:
         self, here: Shown, kept: Shown, a: Sequence[Line], b: Sequence[Line], *, near: bool
     ) -> Shown | str:
         """Returns the same, given the lines of both."""
-        if a == b:
+        is_linked = may_link(kept.markup, here.url) or may_link(here.markup, kept.url)
+
+        def are_one(its: Sequence[Line], own: Sequence[Line]) -> bool:
+            return its == own or (is_linked and at_one(its, here.url, own) == at_one(own, kept.url, its))
+
+        if are_one(a, b):
             return NOISE
         kinds = self._known.of_both(kept.url, here.url)
         kind = kinds[0]
@@ -56,26 +61,29 @@ class Comparison:
         owns_words = a is kept.nameless or has_own(least, *kinds)
         address, its_changes, changes = kept.address, kept.own or Own(), here.own or Own()
         its_own, own = left_of(a, address, its_changes), left_of(b, address, changes)
-        if (here.own or kept.own) and its_own == own:  # each has changed there itself, as a check would show
+        if (here.own or kept.own) and are_one(
+            its_own, own
+        ):  # each has changed there itself, as a check would show
             kind.drops += 1
             return NOISE
         is_one = self._mean_one(here, kept)
         if owns_words and (is_one or all(kind.is_trusted for kind in kinds)):
             its = left_of(a, address, its_changes, *gaps)
-            if its == left_of(b, address, changes, *gaps):
+            if are_one(its, left_of(b, address, changes, *gaps)):
                 if is_one:
                     return NOISE
-                if kind.is_due and its not in (own, steady_of(b, address, changes, *gaps)):
+                steady = steady_of(b, address, changes, *gaps) if kind.is_due else own
+                if kind.is_due and not (are_one(its, own) or are_one(its, steady)):
                     return self._check(here, kind)
                 its_unmet = left_of(a, address, its_changes, *gaps, keeps_unmet=True)
                 unmet = left_of(b, address, changes, *gaps, keeps_unmet=True)
-                if its_unmet != unmet:
+                if not are_one(its_unmet, unmet):
                     return self._check(here if Counter(unmet) - Counter(its_unmet) else kept)
                 kind.drops += 1
                 kind.dropped[kept.page_id] = None
                 return NOISE
         its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
-        if its != rest:
+        if not are_one(its, rest):
             if not near:
                 return OTHER
             if kept.asked:
@@ -92,7 +100,7 @@ class Comparison:
         """Returns whether two pages differ only where any page of their kinds has changed."""
         gaps = [kind.gaps for kind in self._known.of_both(kept.url, here.url)]
         its, own = (least_of(self._kept.read(page), *gaps, some=True) for page in (kept, here))
-        return its == own
+        return its == own or at_one(its, here.url, own) == at_one(own, kept.url, its)
 
     def _mean_one(self, here: Shown, kept: Shown) -> bool:
         """Whether the addresses of two pages mean one, by what is said of parameters, or was seen on others."""

@@ -21,6 +21,7 @@ ul0/li ul/li <li <| <h4 Rope <| <p 2 EUR
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from operator import itemgetter
 from types import SimpleNamespace
@@ -226,6 +227,38 @@ class _Reader:
         for name, value in attributes.items():
             found += (f" {name}=", *self._values.tokens(value, name))
         return [*found, "<>"] if attributes else found
+
+
+def may_link(markup: str, url: str) -> bool:
+    """Whether there may be a link to a URL in markup.
+
+    >>> may_link("<a href='../view?id=7&amp;at=1'>", "http://a.org/view?id=7&at=1"), may_link("<p>", "http://a.org/view")
+    (True, False)
+    """
+    return url.rstrip("/").rpartition("/")[2].partition("&")[0] in markup
+
+
+def at_one(lines: Sequence[Line], url: str, others: Sequence[Line]) -> list[Line]:
+    """Returns lines of a page in which links to another page, at a URL, are links to itself, but for those that are among others.
+
+    >>> [line.tokens for line in at_one(lines_of("<p><a href='/view?id=7#top'>up</a>", ""), "http://a.org/view?id=7", [])]
+    [('<p', '<a', ' href=', '@', 'top', '<>', 'up', '</a')]
+    """
+    own, name, _ = _spellings(url)
+    spelled, there = {tuple(_tokens(each)) for each in {*own, name} - {""}}, {*others}
+    return [line if line in there else line._replace(tokens=_at_one(line.tokens, spelled)) for line in lines]
+
+
+def _at_one(tokens: tuple[str, ...], spelled: AbstractSet[tuple[str, ...]]) -> tuple[str, ...]:
+    found = list[str]()
+    values = [at for at, token in enumerate(tokens) if token[:1] == " " and len(token) > 1]
+    last = 0
+    for at in values:
+        end = next((end for end in range(at + 1, len(tokens)) if tokens[end][:1] in " <#"), len(tokens))
+        if tokens[at + 1 : end] in spelled:
+            found += (*tokens[last : at + 1], SELF)
+            last = end + (tokens[end : end + 1] == ("#",))
+    return (*found, *tokens[last:])
 
 
 def is_card(line: Line) -> bool:

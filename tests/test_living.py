@@ -170,13 +170,17 @@ def beside(said: str, number: int, chance: random.Random) -> str:
     own = {"own": f"{10 + number % 4}", "state": STATES[number % 4]}
     counts = {name: f"{chance.randrange(10, 999)}" for name in ("some", "more")}
     advert = f"{chance.choice(['big', 'red', 'new', 'old'])} offer {chance.choice(['lamp', 'rope', 'sail', 'keel'])}"
-    return page_with([said.format(advert=advert, **own, **counts)], number // 4, chance)
+    names = {name: chance.choice(["anna", "bert", "carl", "dora", "emil"]) for name in ("who", "whom")}
+    tokens = {name: chance.randbytes(6).hex() for name in ("token", "its")}
+    return page_with([said.format(advert=advert, **own, **counts, **names, **tokens)], number // 4, chance)
 
 
 BESIDE = [
     "<p>{own} / {some}", "<p>2026-05-{own} {some} views", "<img src=/pictures/{own}-{some}.jpg>",
     "<a href=/buy/{own}/{some}>Buy</a>", "<p>{some} {state} {more}", "<p>The one {state}<p>The {advert}",
     "<div><p>{some}</div><div><p>{own}</div>", "<b>{some}</b> <b>{own}</b> <b>{more}</b>",
+    "<p>{who} calls it {state} to {whom}", "<img src=/{token}/{own}.jpg?{its}>",
+    "<script type=application/json>['{who}', {own}, '{whom}']</script>",
 ]  # fmt: skip
 LISTS: dict[str, Callable[[int, random.Random], str]] = {
     "own block first": partial(offer, is_first=True),

@@ -9,9 +9,6 @@ from typing import NamedTuple
 from dedup.filter.noise.lines import BREAK, Line, is_card
 from dedup.texts.differences import MAX_CELLS, edits
 
-#: Tokens that are between two differences, or else these are one: words of an advert agree by chance.  A sign counts with the
-#: word before it; in a row of signs each counts.
-BETWEEN = 4
 #: Lines of one path, times their tokens, that are compared to see which has become which; and tokens of a page, times the gaps
 #: that are sought among them: half a second at most.  Beyond that, lines have come and gone, and no gap is known.
 MAX_STEPS = 1_000_000
@@ -63,8 +60,10 @@ def differences(a: Sequence[str], b: Sequence[str]) -> list[Difference]:
 
     >>> differences("Seen 1 , 234 times by you and other 3".split(), "Seen 1 , 240 times by you and other 4".split())
     [(1, 4, 1, 4), (9, 10, 9, 10)]
-    >>> differences("tar , rope , tea , oil".split(), "oil , rope , tea , tar".split())
-    [(0, 7, 0, 7)]
+    >>> differences("Ann sells lamps to Bob".split(), "Eve sells lamps to Joe".split())
+    [(0, 1, 0, 1), (4, 5, 4, 5)]
+    >>> differences("buy the tall lamp from Ann Bee now".split(), "buy a small lamp of Bob Fox now".split())
+    [(1, 7, 1, 7)]
     >>> differences("Room 7 : 12 of 30 free".split(), "Room 7 : 9 of 28 free".split())
     [(3, 4, 3, 4), (5, 6, 5, 6)]
     """
@@ -84,14 +83,18 @@ def differences(a: Sequence[str], b: Sequence[str]) -> list[Difference]:
 
 
 def _are_one(a: Sequence[str], b: Sequence[str], first: Difference, second: Difference) -> bool:
-    """Whether two differences are one, since little stays between them; of two numbers, since nothing but signs does."""
+    """Whether two differences are one, since most of what they span differs: words of an advert agree by chance.
+
+    A sign counts with the word before it, and in a row of signs each counts; two numbers are one if nothing but signs stays.
+    """
     between = a[first[1] : second[0]]
     if not _SIGNS.issuperset(between) and _is_number(
         (*a[slice(*first[:2])], *b[slice(*first[2:])], *a[slice(*second[:2])], *b[slice(*second[2:])])
     ):
         return False
     count = sum(token not in _SIGNS or before in _SIGNS for before, token in pairwise(("", *between)))
-    return count < BETWEEN and BREAK not in between
+    differ = sum(max(end - start, stop - at) for start, end, at, stop in (first, second))
+    return 2 * count < differ and BREAK not in between
 
 
 def _is_number(tokens: Sequence[str]) -> bool:

@@ -27,6 +27,7 @@ cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
     int Py_UNICODE_ISALNUM(uint32_t code)
+    int Py_UNICODE_ISDECIMAL(uint32_t code)
     int Py_UNICODE_ISSPACE(uint32_t code)
     bint PyUnicode_IS_ASCII(object text)
     int PyUnicode_KIND(object text)

@@ -1,17 +1,16 @@
 # Octets of a page -> its lines: what dedup.filter.noise.lines finds.
 
 cdef enum:
-    IN_WORD = 1, IN_ID = 2, IS_WHITE = 4
-#: Of each of the first characters: what it may be part of.
+    IN_WORD = 1, IN_NUMBER = 2, IS_WHITE = 4, IS_ASCII = 8
+#: Of each of the first characters: what it may be part of, and whether it is ASCII.
 cdef uint8_t IN_LINE[256]
 for octet in range(256):
-    is_word = chr(octet).isalnum() or octet == 95
     IN_LINE[octet] = (
-        IN_WORD * is_word + IN_ID * (octet < 128 and (is_word or chr(octet) in "+=-")) + IS_WHITE * chr(octet).isspace()
+        IN_WORD * chr(octet).isalnum()
+        + IN_NUMBER * chr(octet).isdecimal()
+        + IS_WHITE * chr(octet).isspace()
+        + IS_ASCII * (octet < 128)
     )
-#: Characters of the shortest id, in which signs are no tokens.
-cdef enum:
-    ID = 16
 
 
 #: Short tokens that were met, each at its place: pages say the same again and again.
@@ -59,29 +58,73 @@ cdef str framed(str before, str name, str after):
 cdef inline int class_of(uint32_t code) noexcept:
     if code < 256:
         return IN_LINE[code]
+    if Py_UNICODE_ISDECIMAL(code):
+        return IN_WORD | IN_NUMBER
     return IN_WORD if Py_UNICODE_ISALNUM(code) else IS_WHITE if Py_UNICODE_ISSPACE(code) else 0
 
 
+cdef inline int class_at(int kind, const void* data, Py_ssize_t at, Py_ssize_t size) noexcept:
+    return class_of(PyUnicode_READ(kind, data, at)) if at < size else 0
+
+
+cdef Py_ssize_t end_of_number(int kind, const void* data, Py_ssize_t end, Py_ssize_t size, int digits) noexcept:
+    """Where a number ends whose first digits end here: behind its groups of three digits, or behind minutes and seconds; 0 if it has none."""
+    cdef Py_ssize_t last = 0, groups = 0, at
+    cdef uint32_t sign
+    cdef bint is_time = end < size and PyUnicode_READ(kind, data, end) == c":"
+    cdef int length = 2 if is_time else 3
+    if digits > length:
+        return 0
+    while end < size and (not is_time or groups < 2):
+        sign = PyUnicode_READ(kind, data, end)
+        if (sign != c":") if is_time else (sign != c"." and sign != c"," and sign != 39):
+            break
+        for at in range(end + 1, end + 1 + length):
+            if not class_at(kind, data, at, size) & IN_NUMBER:
+                return last
+        end += 1 + length
+        groups += 1
+        if not class_at(kind, data, end, size) & (IN_NUMBER if is_time else IN_WORD):
+            last = end
+    return last
+
+
+cdef Py_ssize_t end_of_word(int kind, const void* data, Py_ssize_t at, Py_ssize_t size) noexcept:
+    """Where the word, number or id that begins here ends."""
+    cdef int sort = class_at(kind, data, at, size) & IN_NUMBER, its = IN_WORD | sort
+    cdef Py_ssize_t end = at, last, number
+    cdef bint is_plain = True
+    while its & IN_WORD and its & IN_NUMBER == sort:
+        is_plain = is_plain and class_at(kind, data, end, size) & IS_ASCII
+        end += 1
+        its = class_at(kind, data, end, size)
+    if sort:
+        number = end_of_number(kind, data, end, size, min(end - at, 4))
+        if number:
+            return number
+    if not is_plain:
+        return end
+    last = end
+    while its & IN_WORD and its & IS_ASCII and its & IN_NUMBER != sort:
+        last += 1
+        its = class_at(kind, data, last, size)
+    if last == end or (sort and not (its & IN_WORD and its & IS_ASCII)):
+        return end  # what a number counts is apart
+    while its & IN_WORD and its & IS_ASCII:
+        last += 1
+        its = class_at(kind, data, last, size)
+    return last
+
+
 cdef int add_tokens(list line, str text, bint with_spaces) except -1:
-    """Adds the words and signs of a text: ids as one, or else all spaces, too."""
+    """Adds the words and signs of a text, or all spaces, too."""
     cdef int kind = PyUnicode_KIND(text), its
     cdef const void* data = PyUnicode_DATA(text)
-    cdef Py_ssize_t at = 0, end, size = len(text), id_end = 0
+    cdef Py_ssize_t at = 0, end, size = len(text)
     cdef bint is_ascii = PyUnicode_IS_ASCII(text)
     while at < size:
         its = class_of(PyUnicode_READ(kind, data, at))
-        end = at + 1
-        if its & IN_ID and not with_spaces:
-            if id_end <= at:
-                id_end = end
-                while id_end < size and class_of(PyUnicode_READ(kind, data, id_end)) & IN_ID:
-                    id_end += 1
-            if id_end - at >= ID:
-                end = id_end
-                its = IN_ID
-        if its & IN_WORD:
-            while end < size and class_of(PyUnicode_READ(kind, data, end)) & IN_WORD:
-                end += 1
+        end = end_of_word(kind, data, at, size) if its & IN_WORD else at + 1
         if with_spaces or not its & IS_WHITE:
             line.append(
                 token_of(<const unsigned char*> data + at, end - at)

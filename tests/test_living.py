@@ -180,7 +180,9 @@ BESIDE = [
     "<a href=/buy/{own}/{some}>Buy</a>", "<p>{some} {state} {more}", "<p>The one {state}<p>The {advert}",
     "<div><p>{some}</div><div><p>{own}</div>", "<b>{some}</b> <b>{own}</b> <b>{more}</b>",
     "<p>{who} calls it {state} to {whom}", "<img src=/{token}/{own}.jpg?{its}>",
-    "<script type=application/json>['{who}', {own}, '{whom}']</script>",
+    "<script type=application/json>['{who}', {own}, '{whom}']</script>", "<p>Line {own}: {more} min",
+    "<p>售价{own}元已售{some}件", "<img src=/IMG_{own}_{some}.jpg>", "<img src=/lamp-{own}-view-{token}.jpg>",
+    "<p>{some}kg of {own}",
 ]  # fmt: skip
 LISTS: dict[str, Callable[[int, random.Random], str]] = {
     "own block first": partial(offer, is_first=True),

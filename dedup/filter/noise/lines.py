@@ -64,9 +64,13 @@ _ITEMS = frozenset(["li", "tr", "td", "th", "dt", "dd", "option"])
 MAX_DEPTH = 64
 #: Characters by which a block is called.
 MAX_NAME = 32
-#: What may be an id is one token, whatever signs are in it.
-_TOKENS = re.compile(r"[A-Za-z0-9_+=-]{16,}|\w+|[^\w\s]")
-_ALL = re.compile(r"\w+|\s|[^\w\s]")
+#: Numbers in groups, times of day, ids, and words; a number may be live, so what it counts is apart: "37kg", "IMG_1001".
+_WORDS = (
+    r"\d{1,3}(?:[.,']\d{3})+(?![^\W_])|\d{1,2}(?::\d\d){1,2}(?!\d)"
+    r"|[A-Za-z]+[0-9][A-Za-z0-9]*|[0-9]+[A-Za-z]+[0-9][A-Za-z0-9]*|[^\W\d_]+|\d+"
+)
+_TOKENS = re.compile(rf"{_WORDS}|\S")
+_ALL = re.compile(rf"{_WORDS}|\s|\S")
 _DIGITS = re.compile(r"\d+")
 _IN_LINES = INLINE | {"br"}
 #: Stands for the page's own address; for one that differs from it in numbers alone, with how many follow.

@@ -9,6 +9,8 @@ import pytest
 
 from benchmarks.living import ALL
 from dedup.filter.noise.gaps import SEVERAL
+from dedup.filter.stats import Counts
+from dedup.scrapy.log.summary import summary
 from tests.support import slow
 from tests.support.coroutines import driven
 from tests.support.living import ADDRESSES, HOST, NOISES, Answering, crawl, pages_of, shuffled, slug
@@ -241,6 +243,18 @@ async def test_folders_do_not_mean_one_where_the_same_words_say_something_else(k
         for folder in ("summer", "winter")
     ]
     assert (await crawl(shuffled(pages, 1))).lost() == set()
+
+
+@driven
+async def test_the_summary_tells_how_many_kept_pages_may_be_copies() -> None:
+    pages = [
+        Answering(f"{HOST}/{slug(at, 'offer')}", f"{at}", partial(LISTS["own line"], at)) for at in range(48)
+    ]
+    stats = Counts()
+    await crawl(shuffled(pages, 1), stats=stats)
+    unknown = stats["dedup/probe/unknown"]
+    assert unknown > 0
+    assert f"of {unknown} of the kept pages it is not known whether they are copies" in summary(stats, "")
 
 
 @driven

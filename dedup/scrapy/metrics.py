@@ -52,7 +52,7 @@ COUNTED = (
     "dropped/elsewhere duplicate equal_bodies fetched_again hosts/alarms hosts/dropped hosts/led_on "
     "items_left_out links/came_back links/harvested links/items_left_out links/parked "
     "links/weighed links_marked marked new no_vary_search not_followed not_modified not_modified_bytes off_host own_content own_content/host_unknown pages parked "
-    "probe/failed probed probes same shard/handed_over shard/inherited shard/not_handed_over shard/not_noted shard/not_scheduled shard/taken "
+    "probe/failed probe/unknown probed probes same shard/handed_over shard/inherited shard/not_handed_over shard/not_noted shard/not_scheduled shard/taken "
     "shard/unreadable soft_404 soft_404/hosts uncertain unchanged"
 )
 #: ... and those that are set anew, or may fall.

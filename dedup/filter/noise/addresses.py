@@ -19,7 +19,7 @@ from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.gaps import SEVERAL
 from dedup.filter.noise.kept import names_of, share_name
 from dedup.filter.noise.kinds import Kind, folder_of
-from dedup.filter.noise.lines import SELF, Line
+from dedup.filter.noise.lines import SELF, Line, values_in
 from dedup.filter.noise.notes import Change
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
@@ -123,10 +123,8 @@ def unique_of(lines: Sequence[Line], kind: Kind) -> Unique:
 
 def _targets(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yields the last parts of addresses, which are the same whatever folder they are relative to."""
-    for at, token in enumerate(tokens):
-        if token in _TARGETS:
-            end = next((end for end in range(at + 1, len(tokens)) if tokens[end][:1] in " <"), len(tokens))
-            value = tokens[at + 1 : end]
-            if value and value[0] != SELF:
-                last = max((place + 1 for place, part in enumerate(value) if part == "/"), default=0)
-                yield tuple(value[last:])
+    for start, end in values_in(tokens):
+        if tokens[start - 1] in _TARGETS and start < end and tokens[start] != SELF:
+            value = tokens[start:end]
+            last = max((place + 1 for place, part in enumerate(value) if part == "/"), default=0)
+            yield tuple(value[last:])

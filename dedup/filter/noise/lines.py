@@ -20,7 +20,7 @@ ul0/li ul/li <li <| <h4 Rope <| <p 2 EUR
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from operator import itemgetter
@@ -254,15 +254,27 @@ def at_one(lines: Sequence[Line], url: str, others: Sequence[Line]) -> list[Line
 
 
 def _at_one(tokens: tuple[str, ...], spelled: AbstractSet[tuple[str, ...]]) -> tuple[str, ...]:
-    found = list[str]()
-    values = [at for at, token in enumerate(tokens) if token[:1] == " " and len(token) > 1]
-    last = 0
-    for at in values:
-        end = next((end for end in range(at + 1, len(tokens)) if tokens[end][:1] in " <#"), len(tokens))
-        if tokens[at + 1 : end] in spelled:
-            found += (*tokens[last : at + 1], SELF)
-            last = end + (tokens[end : end + 1] == ("#",))
+    found, last = list[str](), 0
+    for start, end in values_in(tokens):
+        address = next((at for at in range(start, end) if tokens[at] == "#"), end)
+        if tokens[start:address] in spelled:
+            found += (*tokens[last:start], SELF)
+            last = min(address + 1, end)
     return (*found, *tokens[last:])
+
+
+def values_in(tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yields where the values of attributes begin and end, each behind the token of its name.
+
+    >>> [*values_in(("<a", " href=", "@", "<>", "up", "</a"))]
+    [(2, 3)]
+    """
+    for at, token in enumerate(tokens):
+        if token[:1] == " " and len(token) > 1:
+            yield (
+                at + 1,
+                next((end for end in range(at + 1, len(tokens)) if tokens[end][:1] in " <"), len(tokens)),
+            )
 
 
 def is_card(line: Line) -> bool:

@@ -22,7 +22,7 @@ from dedup.filter.noise.known import Known
 from dedup.filter.noise.left import digest_of, least_of
 from dedup.filter.noise.likeness import Likeness, still_kept
 from dedup.filter.noise.manners import Manners
-from dedup.filter.noise.reasons import FAILED, GONE
+from dedup.filter.noise.reasons import FAILED, GONE, UNKNOWN
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.evidence import LEAST_PROBED
@@ -85,6 +85,8 @@ class Probe:
             count(self._stats, "probe/failed")
             found = replace(verdict, why=FAILED)
         if isinstance(found, Verdict):
+            if found.why in UNKNOWN:
+                count(self._stats, "probe/unknown")
             self._keep(visit, here)
             return found
         filed, copied, of, rule = found

@@ -2,16 +2,18 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from dedup.filter.noise.answers import said_in
-from dedup.filter.noise.lines import Line
+from dedup.filter.noise.lines import Line, values_in
 from dedup.printing import many
 
 NOISE = ""  #: there is no reason to keep it
 OTHER = "most of what is its own is not on the other"
 #: It is not known what is noise on it.
 UNASKED = "its noise is not known, and no more requests may be made for that"
-FAILED = "its noise is not known, as a request for that failed"
+FAILED = "its noise is not known: it could not be fetched again, or showed something else then"
+UNKNOWN = {UNASKED, FAILED}
 STAYED = "what changes on other pages of its kind stayed when it was fetched again"
 GONE = "the page that it copies is not kept any more"
 
@@ -21,7 +23,10 @@ def told(a: Sequence[Line], b: Sequence[Line], how: str) -> str:
 
     >>> one, other = ([Line("p", (word, "lamp"), "p")] for word in ("brass", "iron"))
     >>> told(one, other, "stayed"), told(one, one, "stayed")
-    ('differs in 1 word that stayed', 'differs in tags, attributes or places that stayed')
+    ('differs in 1 word that stayed', 'differs in tags or places that stayed')
+    >>> one, other = ([Line("p", ("<script", " nonce=", at, "<>"), "p")] for at in "ab")
+    >>> told(one, other, "stayed")
+    'differs in the attribute nonce that stayed'
     """
     both = {*a} & {*b}
     one, other = (
@@ -29,4 +34,20 @@ def told(a: Sequence[Line], b: Sequence[Line], how: str) -> str:
         for lines in (a, b)
     )
     words = max((one - other).total(), (other - one).total())
-    return f"differs in {many(words, 'word') if words else 'tags, attributes or places'} that {how}"
+    names = [*dict.fromkeys(name for name, _ in _attributes(a, both) ^ _attributes(b, both))]
+    what = "tags or places"
+    if words:
+        what = many(words, "word")
+    elif names:
+        what = f"the attribute{'s' * (len(names) > 1)} {' and '.join(sorted(names)[:2])}"
+    return f"differs in {what} that {how}"
+
+
+def _attributes(lines: Sequence[Line], but: AbstractSet[Line]) -> set[tuple[str, tuple[str, ...]]]:
+    """Returns the attributes in lines, but for some of these, with their values."""
+    return {
+        (line.tokens[start - 1].strip(" ="), line.tokens[start:end])
+        for line in lines
+        if line not in but
+        for start, end in values_in(line.tokens)
+    }

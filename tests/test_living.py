@@ -196,12 +196,22 @@ LISTS: dict[str, Callable[[int, random.Random], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", LISTS)
+def in_another_block(number: int, chance: random.Random) -> str:
+    """What a thing is stands in another heading, or in another box, in some answers."""
+    heading, box = chance.choice(["h2", "h3"]), chance.choice(["dark", "light"])
+    own = f"<{heading}>It is {STATES[number % 2]}</{heading}><p class={box}>And {STATES[number // 2 % 2]}"
+    return page_with([own], number // 4, chance)
+
+
+ALL_LISTS = {**LISTS, "in another block": in_another_block}
+
+
+@pytest.mark.parametrize("kind", ALL_LISTS)
 @pytest.mark.parametrize("at_once", [1, slow(8)])
 @driven
 async def test_nothing_is_lost_that_stands_among_what_changes(kind: str, at_once: int) -> None:
     pages = [
-        Answering(f"{HOST}/{slug(number, 'offer')}", f"{number}", partial(LISTS[kind], number))
+        Answering(f"{HOST}/{slug(number, 'offer')}", f"{number}", partial(ALL_LISTS[kind], number))
         for number in range(48)
     ]
     assert (await crawl(shuffled(pages, 1), at_once=at_once)).lost() == set()

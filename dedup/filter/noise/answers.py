@@ -1,6 +1,6 @@
 """Two answers to one request: which tokens differ between them, which lines have come or gone, and which have moved."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, pairwise
@@ -43,14 +43,27 @@ def changes(a: Sequence[Line], b: Sequence[Line]) -> Changes:
     left, others = _by_path(a, mine - theirs, b), _by_path(b, theirs - mine, a)
     found = Changes([], [], [line for line in a if line in theirs], _moved(a, b, mine & theirs))
     names = _names(a) & _names(b) if any(map(is_card, chain(*left.values(), *others.values()))) else set()
-    steps = MAX_STEPS
+    steps, went, came = MAX_STEPS, list[Line](), list[Line]()
     for path in left | others:
         gone, come = left.get(path, []), others.get(path, [])
         steps -= (len(gone) + len(come)) * sum(len(line.tokens) for line in (*gone, *come))
-        pairs, alone = _paired(gone, come, names) if steps >= 0 else ([], [*gone, *come])
+        pairs, gone, come = _paired(gone, come, names) if steps >= 0 else ([], gone, come)
         found.pairs.extend(Pair(*pair, differences(*(line.tokens for line in pair))) for pair in pairs)
-        found.alone.extend(alone)
+        went += gone
+        came += come
+    found.alone.extend((*_only(went, came), *_only(came, went)))
     return found
+
+
+def _only(lines: Sequence[Line], others: Sequence[Line]) -> Iterator[Line]:
+    """Yields lines but for those that are there in other blocks alone: what they say has neither come nor gone."""
+    paths = defaultdict[tuple[str, ...], set[str]](set)
+    for line in others:
+        paths[tuple(said_in(line.tokens))].add(line.path)
+    for line in lines:
+        said = tuple(said_in(line.tokens))
+        if not said or said not in paths or line.path in paths[said]:
+            yield line
 
 
 def differences(a: Sequence[str], b: Sequence[str]) -> list[Difference]:
@@ -135,8 +148,8 @@ def _names(lines: Sequence[Line]) -> set[Said]:
 
 def _paired(
     mine: list[Line], theirs: list[Line], names: AbstractSet[Said]
-) -> tuple[list[tuple[Line, Line]], list[Line]]:
-    """Returns which line has become which, and those that have come or gone: of lines that are alike, nobody can tell which."""
+) -> tuple[list[tuple[Line, Line]], list[Line], list[Line]]:
+    """Returns which line has become which, and those that have gone, and have come: of lines that are alike, nobody can tell which."""
     first, second = ([_said(line) for line in lines] for lines in (mine, theirs))
     pairs, free, alone = list[tuple[Line, Line]](), dict.fromkeys(range(len(theirs))), list[Line]()
     for line, said in zip(mine, first, strict=True):
@@ -146,7 +159,7 @@ def _paired(
             pairs.append((line, theirs[alike[0]]))
         else:
             alone.append(line)
-    return pairs, [*alone, *(theirs[at] for at in free)]
+    return pairs, alone, [theirs[at] for at in free]
 
 
 def _are_alike(a: Sequence[Said], b: Sequence[Said], names: AbstractSet[Said]) -> bool:

@@ -61,9 +61,8 @@ class Comparison:
         owns_words = a is kept.nameless or has_own(least, *kinds)
         address, its_changes, changes = kept.address, kept.own or Own(), here.own or Own()
         its_own, own = left_of(a, address, its_changes), left_of(b, address, changes)
-        if (here.own or kept.own) and are_one(
-            its_own, own
-        ):  # each has changed there itself, as a check would show
+        # Each has changed there itself, as a check would show.
+        if (here.own or kept.own) and are_one(its_own, own):
             kind.drops += 1
             return NOISE
         is_one = self._mean_one(here, kept)

@@ -269,12 +269,10 @@ def values_in(tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
     >>> [*values_in(("<a", " href=", "@", "<>", "up", "</a"))]
     [(2, 3)]
     """
-    for at, token in enumerate(tokens):
-        if token[:1] == " " and len(token) > 1:
-            yield (
-                at + 1,
-                next((end for end in range(at + 1, len(tokens)) if tokens[end][:1] in " <"), len(tokens)),
-            )
+    for start, name in enumerate(tokens, 1):
+        if name[:1] == " " and len(name) > 1:
+            ends = (end for end in range(start, len(tokens)) if tokens[end][:1] in " <")
+            yield start, next(ends, len(tokens))
 
 
 def is_card(line: Line) -> bool:

@@ -34,13 +34,9 @@ def told(a: Sequence[Line], b: Sequence[Line], how: str) -> str:
         for lines in (a, b)
     )
     words = max((one - other).total(), (other - one).total())
-    names = [*dict.fromkeys(name for name, _ in _attributes(a, both) ^ _attributes(b, both))]
-    what = "tags or places"
-    if words:
-        what = many(words, "word")
-    elif names:
-        what = f"the attribute{'s' * (len(names) > 1)} {' and '.join(sorted(names)[:2])}"
-    return f"differs in {what} that {how}"
+    names = sorted({name for name, _ in _attributes(a, both) ^ _attributes(b, both)})
+    attributes = f"the attribute{'s' * (len(names) > 1)} {' and '.join(names[:2])}" if names else ""
+    return f"differs in {many(words, 'word') if words else attributes or 'tags or places'} that {how}"
 
 
 def _attributes(lines: Sequence[Line], but: AbstractSet[Line]) -> set[tuple[str, tuple[str, ...]]]:

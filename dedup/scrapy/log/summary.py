@@ -18,7 +18,7 @@ _KEPT = {
     "not_modified": "  not sent  {not_modified} of these, as their servers said that they had not changed: {less} less",
     "own_content": "  own       {own_content} of the new pages {own_content:looks/look} like another, but "
     "{own_content:has/have} content of {own_content:its/their} own{*own_content/host_unknown}",
-    "probe/unknown": "  unknown   of {probe/unknown} of the kept pages it is not known whether they are copies: too few requests may tell",
+    "probe/unknown": "  unknown   {probe/unknown} of the kept pages may be copies: requests for that were used up, or did not tell",
     "carries": "  carried   the requests of {carries:page} carried data of the spider, {carries/different} different: "
     "{carries/keys}. Two pages are compared only if these data are equal{*unjudged/carries}. If a key doesn't matter: "
     "DEDUP_IGNORE_CARRIED = ({first_key!r},)",

@@ -1,7 +1,7 @@
 # Octets of a page -> its lines: what dedup.filter.noise.lines finds.
 
 cdef enum:
-    IN_WORD = 1, IN_NUMBER = 2, IS_WHITE = 4, IS_ASCII = 8
+    IN_WORD = 1, IN_NUMBER = 2, IS_WHITE = 4, IS_ASCII = 8, IN_ID = 16, IS_UPPER = 32, IS_LOWER = 64
 #: Of each of the first characters: what it may be part of, and whether it is ASCII.
 cdef uint8_t IN_LINE[256]
 for octet in range(256):
@@ -9,7 +9,13 @@ for octet in range(256):
         IN_WORD * chr(octet).isalnum()
         + IN_NUMBER * chr(octet).isdecimal()
         + IS_WHITE * chr(octet).isspace()
-        + IS_ASCII * (octet < 128)
+        + (octet < 128)
+        * (
+            IS_ASCII
+            + IN_ID * (chr(octet).isalnum() or chr(octet) in "_+=-")
+            + IS_UPPER * chr(octet).isupper()
+            + IS_LOWER * chr(octet).islower()
+        )
     )
 
 
@@ -89,6 +95,26 @@ cdef Py_ssize_t end_of_number(int kind, const void* data, Py_ssize_t end, Py_ssi
     return last
 
 
+#: Characters of the shortest id; and within so many it has letters of either case and digits.
+cdef enum:
+    ID = 16, TOLD = 64
+
+
+cdef Py_ssize_t end_of_id(int kind, const void* data, Py_ssize_t at, Py_ssize_t size) noexcept:
+    """Where the id that begins here ends; 0 if none does."""
+    cdef Py_ssize_t end = at
+    cdef int its = class_at(kind, data, end, size), found = 0
+    while its & IN_ID and end < at + TOLD:
+        found |= its
+        end += 1
+        its = class_at(kind, data, end, size)
+    if end < at + ID or not (found & IS_UPPER and found & IS_LOWER and found & IN_NUMBER):
+        return 0
+    while class_at(kind, data, end, size) & IN_ID:
+        end += 1
+    return end
+
+
 cdef Py_ssize_t end_of_word(int kind, const void* data, Py_ssize_t at, Py_ssize_t size) noexcept:
     """Where the word, number or id that begins here ends."""
     cdef int sort = class_at(kind, data, at, size) & IN_NUMBER, its = IN_WORD | sort
@@ -124,7 +150,9 @@ cdef int add_tokens(list line, str text, bint with_spaces) except -1:
     cdef bint is_ascii = PyUnicode_IS_ASCII(text)
     while at < size:
         its = class_of(PyUnicode_READ(kind, data, at))
-        end = end_of_word(kind, data, at, size) if its & IN_WORD else at + 1
+        end = end_of_id(kind, data, at, size) if its & IN_ID else 0
+        if not end:
+            end = end_of_word(kind, data, at, size) if its & IN_WORD else at + 1
         if with_spaces or not its & IS_WHITE:
             line.append(
                 token_of(<const unsigned char*> data + at, end - at)

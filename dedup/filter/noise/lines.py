@@ -64,8 +64,11 @@ _ITEMS = frozenset(["li", "tr", "td", "th", "dt", "dd", "option"])
 MAX_DEPTH = 64
 #: Characters by which a block is called.
 MAX_NAME = 32
-#: Numbers in groups, times of day, ids, and words; a number may be live, so what it counts is apart: "37kg", "IMG_1001".
+#: Ids, which have letters of either case and digits; numbers in groups, times of day, hashes, and words.  A number may be
+#: live, so what it counts is apart: "37kg", "IMG_1001".
+_ID = r"[A-Za-z0-9_+=-]"
 _WORDS = (
+    rf"(?={_ID}{{0,63}}[A-Z])(?={_ID}{{0,63}}[a-z])(?={_ID}{{0,63}}[0-9]){_ID}{{16,}}|"
     r"\d{1,3}(?:[.,']\d{3})+(?![^\W_])|\d{1,2}(?::\d\d){1,2}(?!\d)"
     r"|[A-Za-z]+[0-9][A-Za-z0-9]*|[0-9]+[A-Za-z]+[0-9][A-Za-z0-9]*|[^\W\d_]+|\d+"
 )

@@ -18,6 +18,7 @@ from dedup.filter.noise.left import Own, least_of, left_of, steady_of
 from dedup.filter.noise.lines import Line, at_one, may_link
 from dedup.filter.noise.reasons import NOISE, OTHER, STAYED, UNASKED, told
 from dedup.fingerprint.evidence import LEAST_PROBED, Evidence
+from dedup.page.ids import strip_session
 
 
 class Comparison:
@@ -65,7 +66,7 @@ class Comparison:
         if (here.own or kept.own) and are_one(its_own, own):
             kind.drops += 1
             return NOISE
-        is_one = self._mean_one(here, kept)
+        is_one = strip_session(here.url) == strip_session(kept.url)
         if owns_words and (is_one or all(kind.is_trusted for kind in kinds)):
             its = left_of(a, address, its_changes, *gaps)
             if are_one(its, left_of(b, address, changes, *gaps)):
@@ -74,26 +75,28 @@ class Comparison:
                 steady = steady_of(b, address, changes, *gaps) if kind.is_due else own
                 if kind.is_due and not (are_one(its, own) or are_one(its, steady)):
                     return self._check(here, kind)
-                its_unmet = left_of(a, address, its_changes, *gaps, keeps_unmet=True)
-                unmet = left_of(b, address, changes, *gaps, keeps_unmet=True)
-                if not are_one(its_unmet, unmet):
-                    return self._check(here if Counter(unmet) - Counter(its_unmet) else kept)
+                if not self._mean_one(here, kept):
+                    its = left_of(a, address, its_changes, *gaps, keeps_unmet=True)
+                    own = left_of(b, address, changes, *gaps, keeps_unmet=True)
+                    if not are_one(its, own):
+                        return self._check(here if Counter(own) - Counter(its) else kept)
                 kind.drops += 1
                 kind.dropped[kept.page_id] = None
                 return NOISE
         its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
         if not are_one(its, rest):
-            if not near:
+            if not (near or is_one):
                 return OTHER
             if kept.asked:
                 return told(its, rest, "stayed when it was fetched again")
-            if not (self._known.may_learn(kept.url) and are_like(a, b)):
+            if not ((is_one or self._known.may_learn(kept.url)) and are_like(a, b)):
                 return told(its, rest, "were not seen to change")
             return kept if self.may_ask(kept) else UNASKED
-        asked = min((kept, here), key=lambda page: (page.is_gone, bool(page.own), page.asked))
-        if not asked.is_gone and (asked.own or asked.asked == ENOUGH):
-            return told(a, b, "stayed when both were fetched again")
-        return asked if self.may_ask(asked) else UNASKED
+        asked = min((kept, here), key=lambda page: (page.is_gone, page.asked))
+        if self.may_ask(asked):
+            return asked
+        has_stayed = asked.asked == ENOUGH and not asked.is_gone
+        return told(a, b, "stayed when both were fetched again") if has_stayed else UNASKED
 
     def may_be_noise(self, here: Shown, kept: Shown) -> bool:
         """Returns whether two pages differ only where any page of their kinds has changed."""

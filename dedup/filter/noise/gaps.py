@@ -24,7 +24,7 @@ AROUND = 3
 #: What is remembered at most: gaps of one sort, and what each has shown: beyond that, what changes is content; and kinds of
 #: page, with what they say, in a quarter of a megabyte each.
 MAX_KNOWN = 256
-#: Stands for a gap, for any number beside one, and for the ends of a line: no page has such tokens.
+#: Stands for a gap, for any number before one, and for the ends of a line: no page has such tokens.
 GAP, NUMBER, START, END = "<*", "<0", "<^", "<$"
 
 _NUMBERS = re.compile(r"0(?:\0[.,:/' -]?\0?0)*")
@@ -117,6 +117,8 @@ class Gaps(Struct, gc=False):
                 _to_number(line[max(before, first + 1 - AROUND) : first + 1][::-1], end_at)[::-1],
                 _to_number(line[last + 1 : min(after, last + 1 + AROUND)], end_at),
             )
+            if around.before[-1][:1].isdigit():  # a date before a counter
+                around = around._replace(before=(NUMBER,))
             if not has_room(around, known):
                 continue
             sizes = last - first, end - start
@@ -145,12 +147,12 @@ def _hash(text: str) -> int:
 
 
 def _to_number(tokens: tuple[str, ...], end: str) -> tuple[str, ...]:
-    """Returns the tokens up to an end or a number, which may be another on another page, or tomorrow; if one is first, any is."""
+    """Returns the first tokens, and those behind it up to an end or a number, which may be another on another page, or tomorrow."""
     for at, token in enumerate(tokens):
         if token == end:
             return tokens[: at + 1]
-        if token[:1].isdigit():
-            return tokens[:at] or (NUMBER,)
+        if at and token[:1].isdigit():
+            return tokens[:at]
     return tokens
 
 

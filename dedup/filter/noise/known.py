@@ -99,8 +99,11 @@ class Known:
         kind = self.kind(url)
         return kind.idle < ENOUGH and (bool(kind.gaps) or self._quiet.get(host(url), 0) < ENOUGH)
 
-    async def learn(self, page: Shown, address: str, answer: Page) -> bool:
-        """Takes what differs between a page and another answer for gaps, if that still shows the page."""
+    async def learn(self, page: Shown, address: str, answer: Page, *, is_met: bool = False) -> bool:
+        """Takes what differs between a page and another answer for gaps, if that still shows the page.
+
+        Of one that ``is_met`` without a request nothing new is no sign that there is nothing more to learn.
+        """
         kind = self.kind(page.url)
         await self.look_anew(kind)
         a, b = self._kept.read(page), lines_of(answer.markup, page.url)
@@ -119,7 +122,7 @@ class Known:
             page.own.learn(each)
         kind.gaps.learn(address, found[0])
         kind.asked += 1
-        kind.idle = 0 if kind.gaps.version > version else kind.idle + 1
+        kind.idle = 0 if kind.gaps.version > version else kind.idle + (not is_met)
         self._count(page.url, kind, 1)
         self._taught[host(page.url)] = None
         for hear in self.heard:

@@ -45,9 +45,6 @@ class Own(Struct, gc=False):
     come: set[tuple[Any, ...]] = set()  #: lines that come and go
     moved: set[str] = set()  #: places of lines that change their order
 
-    def __bool__(self) -> bool:
-        return bool(self.changed or self.come or self.moved)
-
     def learn(self, found: Changes) -> None:
         """Takes up what differs between two of its answers."""
         for pair in found.pairs:

@@ -32,6 +32,7 @@ from dedup.index import Entry, Index, Verdict
 from dedup.index.entry import scope_mask, storable_url
 from dedup.index.verdict import Near
 from dedup.page.html import Page
+from dedup.page.ids import strip_session
 from dedup.page.siblings import one_address
 from dedup.printing import inert
 
@@ -91,7 +92,7 @@ class Probe:
             return found
         filed, copied, of, rule = found
         self._known.addresses.note(of.url, here.url, is_equal=True)
-        if of.address == here.address:
+        if strip_session(of.url) == strip_session(here.url):
             await self.meet(of.page_id, _read(visit, page))
         copied = replace(copied, distance=distance(filed.simhash, fingerprint.simhash or 0))
         if self._kept.read(of) == here.read():
@@ -257,7 +258,7 @@ class Probe:
         known = self._kept.get(page_id or "")
         if known is None or known.markup in {"", page.markup} or not page.markup:
             return
-        await self._known.learn(known, known.address, page)
+        await self._known.learn(known, known.address, page, is_met=True)
 
     def may_learn(self, url: str) -> bool:
         """Returns whether pages like this one are fetched again, since their noise is not known."""

@@ -256,6 +256,40 @@ async def test_folders_do_not_mean_one_where_the_same_words_say_something_else(k
 
 
 @driven
+async def test_where_a_page_was_asked_for_from_may_tell_pages_apart() -> None:
+    """On half of them the next bus is live: what stays on the others is not forgiven, though their addresses may mean one."""
+
+    def html(stop: int, at: int, chance: random.Random) -> str:
+        minutes = 3 + 7 * at if stop % 2 else chance.randrange(2, 60)
+        return page_with([f"<p>Next bus in {minutes} min"], stop, chance)
+
+    cities = enumerate(["berlin", "paris", "rome", "oslo"])
+    pages = [
+        Answering(f"{HOST}/{slug(stop, 'stop')}?from={city}", f"{stop} {city if stop % 2 else ''}", partial(html, stop, at))
+        for at, city in cities
+        for stop in range(24)
+    ]  # fmt: skip
+    assert (await crawl(shuffled(pages, 1), seed=1)).lost() == set()
+
+
+@pytest.mark.parametrize("order", range(1, 5))
+@driven
+async def test_a_page_is_asked_as_long_as_its_copies_differ(order: int) -> None:
+    """Pages of six templates have addresses of one kind: the others change nothing that is not known already."""
+    kinds = ["own line", "own cards", "<p>{own} / {some}", "<p>{some} {state} {more}", "<p>Line {own}: {more} min", "<p>{some}kg of {own}"]  # fmt: skip
+    pages = [
+        Answering(
+            f"{HOST}/{at % 6}/{slug(at, 'offer')}{query}", f"{at}", partial(LISTS[kinds[at % 6]], at // 6)
+        )
+        for query, step in (("", 1), ("?utm_source=news", 3), ("?gclid=x1", 3))
+        for at in range(0, 144, step)
+    ]
+    fates = await crawl(shuffled(pages, order), seed=order)
+    assert fates.lost() == set()
+    assert len(fates.kept) <= 176  # of 240
+
+
+@driven
 async def test_the_summary_tells_how_many_kept_pages_may_be_copies() -> None:
     pages = [
         Answering(f"{HOST}/{slug(at, 'offer')}", f"{at}", partial(LISTS["own line"], at)) for at in range(48)

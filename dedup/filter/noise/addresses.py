@@ -19,8 +19,9 @@ from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.gaps import SEVERAL
 from dedup.filter.noise.kept import names_of, share_name
 from dedup.filter.noise.kinds import Kind, folder_of
-from dedup.filter.noise.lines import SELF, Line, values_in
+from dedup.filter.noise.lines import Line
 from dedup.filter.noise.notes import Change
+from dedup.filter.noise.tokens import SELF, values_in
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
 

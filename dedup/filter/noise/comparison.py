@@ -15,8 +15,9 @@ from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import ENOUGH, Kind, has_own
 from dedup.filter.noise.known import Known
 from dedup.filter.noise.left import Own, least_of, left_of, steady_of
-from dedup.filter.noise.lines import Line, at_one, may_link
+from dedup.filter.noise.lines import Line, at_one
 from dedup.filter.noise.reasons import NOISE, OTHER, STAYED, UNASKED, told
+from dedup.filter.noise.tokens import may_link
 from dedup.fingerprint.evidence import LEAST_PROBED, Evidence
 from dedup.page.ids import strip_session
 

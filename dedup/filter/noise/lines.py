@@ -20,18 +20,17 @@ ul0/li ul/li <li <| <h4 Rope <| <p 2 EUR
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from operator import itemgetter
 from types import SimpleNamespace
 from typing import NamedTuple
-from urllib.parse import quote, urlsplit
 
 from dedup.compiled import fast
+from dedup.filter.noise.tokens import SELF, Values, spellings, tokens_in, values_in
 from dedup.page.flat import CODE, INLINE
 from dedup.page.tokenizer import Kind, tokenize
-from dedup.page.urls import origin
 
 #: Elements that have no end.
 _VOID = frozenset(
@@ -64,20 +63,8 @@ _ITEMS = frozenset(["li", "tr", "td", "th", "dt", "dd", "option"])
 MAX_DEPTH = 64
 #: Characters by which a block is called.
 MAX_NAME = 32
-#: Ids, which have letters of either case and digits; numbers in groups, times of day, hashes, and words.  A number may be
-#: live, so what it counts is apart: "37kg", "IMG_1001".
-_ID = r"[A-Za-z0-9_+=-]"
-_WORDS = (
-    rf"(?={_ID}{{0,63}}[A-Z])(?={_ID}{{0,63}}[a-z])(?={_ID}{{0,63}}[0-9]){_ID}{{16,}}|"
-    r"\d{1,3}(?:[.,']\d{3})+(?![^\W_])|\d{1,2}(?::\d\d){1,2}(?!\d)"
-    r"|[A-Za-z]+[0-9][A-Za-z0-9]*|[0-9]+[A-Za-z]+[0-9][A-Za-z0-9]*|[^\W\d_]+|\d+"
-)
-_TOKENS = re.compile(rf"{_WORDS}|\S")
-_ALL = re.compile(rf"{_WORDS}|\s|\S")
 _DIGITS = re.compile(r"\d+")
 _IN_LINES = INLINE | {"br"}
-#: Stands for the page's own address; for one that differs from it in numbers alone, with how many follow.
-SELF, LIKE = "@", "<@"
 #: Stands between the lines of a card.
 BREAK = "<|"
 
@@ -102,33 +89,11 @@ def lines_of(markup: str, url: str, *, marks_like: bool = False) -> list[Line]:
 
     If it ``marks_like``, links to addresses that differ from this one in numbers alone are `LIKE` and the numbers.
     """
-    octets, values = markup.encode("utf-8", "surrogatepass"), _Values(url, marks_like=marks_like)
+    octets, values = markup.encode("utf-8", "surrogatepass"), Values(url, marks_like=marks_like)
     if fast:
         lines: list[Line] = fast.lines(octets, values, _RULES)
         return lines
     return _Reader(values).read(octets)
-
-
-class _Values:
-    """Values of attributes -> tokens, of which the page's own address is one, however it is spelled."""
-
-    def __init__(self, url: str, *, marks_like: bool) -> None:
-        self._own, self._name, self.quoted = _spellings(url)
-        self.own = self._own | {self._name} - {""}  #: what may be the page's address
-        self.like = {_DIGITS.sub("0", own) for own in self.own if marks_like and _DIGITS.search(own)}
-
-    def tokens(self, value: str, name: str) -> list[str]:
-        """Returns the tokens of the value of an attribute; the last part of an address is one in a link alone."""
-        address, _, fragment = value.partition("#")
-        if address and (address in self._own or (address == self._name and name == "href")):
-            return [SELF, *_tokens(fragment)]
-        if self.like and _DIGITS.sub("0", value) in self.like:
-            numbers = numbers_in(value)
-            return [f"{LIKE}{len(numbers)}", *numbers]
-        if len(value) > len(self.quoted[0]):
-            for own in filter(None, self.quoted):  # a row of an archive may have no URL
-                value = _with_self(value, own)
-        return _tokens(value)
 
 
 class _Run(NamedTuple):
@@ -153,7 +118,7 @@ class _Block(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, values: _Values) -> None:
+    def __init__(self, values: Values) -> None:
         self._values = values
         self._open = [_Block("", "", "", "", 0, Counter(), [])]
         self._pre = 0  # how many of them keep their spaces
@@ -165,10 +130,10 @@ class _Reader:
         tag = ""
         for kind, start, end, text, attributes, _ in tokenize(octets, sections=True):
             if kind is Kind.TEXT:
-                self._line += _tokens(text) if not self._pre or tag in CODE else _ALL.findall(text)
+                self._line += tokens_in(text, with_spaces=self._pre > 0 and tag not in CODE)
             elif kind is Kind.DOCTYPE or kind is Kind.COMMENT:
                 if not octets.startswith(b"<!--", start):  # some are text in XHTML
-                    self._line += _tokens(octets[start:end].decode("utf-8", "surrogatepass"))
+                    self._line += tokens_in(octets[start:end].decode("utf-8", "surrogatepass"))
             elif (tag := text) in CODE:
                 self._line += self._tag(tag, attributes) if kind is Kind.START else ()
             elif tag in _IN_LINES:
@@ -236,23 +201,14 @@ class _Reader:
         return [*found, "<>"] if attributes else found
 
 
-def may_link(markup: str, url: str) -> bool:
-    """Whether there may be a link to a URL in markup.
-
-    >>> may_link("<a href='../view?id=7&amp;at=1'>", "http://a.org/view?id=7&at=1"), may_link("<p>", "http://a.org/view")
-    (True, False)
-    """
-    return url.rstrip("/").rpartition("/")[2].partition("&")[0] in markup
-
-
 def at_one(lines: Sequence[Line], url: str, others: Sequence[Line]) -> list[Line]:
     """Returns lines of a page in which links to another page, at a URL, are links to itself, but for those that are among others.
 
     >>> [line.tokens for line in at_one(lines_of("<p><a href='/view?id=7#top'>up</a>", ""), "http://a.org/view?id=7", [])]
     [('<p', '<a', ' href=', '@', 'top', '<>', 'up', '</a')]
     """
-    own, name, _ = _spellings(url)
-    spelled, there = {tuple(_tokens(each)) for each in {*own, name} - {""}}, {*others}
+    own, name, _ = spellings(url)
+    spelled, there = {tuple(tokens_in(each)) for each in {*own, name} - {""}}, {*others}
     return [line if line in there else line._replace(tokens=_at_one(line.tokens, spelled)) for line in lines]
 
 
@@ -264,18 +220,6 @@ def _at_one(tokens: tuple[str, ...], spelled: AbstractSet[tuple[str, ...]]) -> t
             found += (*tokens[last:start], SELF)
             last = min(address + 1, end)
     return (*found, *tokens[last:])
-
-
-def values_in(tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yields where the values of attributes begin and end, each behind the token of its name.
-
-    >>> [*values_in(("<a", " href=", "@", "<>", "up", "</a"))]
-    [(2, 3)]
-    """
-    for start, name in enumerate(tokens, 1):
-        if name[:1] == " " and len(name) > 1:
-            ends = (end for end in range(start, len(tokens)) if tokens[end][:1] in " <")
-            yield start, next(ends, len(tokens))
 
 
 def is_card(line: Line) -> bool:
@@ -321,37 +265,6 @@ def _class_in(attributes: Sequence[str]) -> str:
         return ""
     end = next(end for end in range(at, len(attributes)) if attributes[end][:1] in " <")
     return "".join(attributes[at : min(end, at + 3)])
-
-
-def _tokens(text: str) -> list[str]:
-    return _TOKENS.findall(text)
-
-
-def numbers_in(url: str) -> list[str]:
-    """Returns the numbers in the path and the query of an address.
-
-    >>> numbers_in("http://a1.org:8080/2026/05")
-    ['2026', '05']
-    """
-    return _DIGITS.findall(url.removeprefix(origin(url)))
-
-
-def _with_self(value: str, own: str) -> str:
-    """Returns a value in which the page's address is `SELF`, unless it goes on, as ``?id=7`` does in ``?id=71``."""
-    first, *rest = value.split(own)
-    return first + "".join(f"{own if part[:1].isalnum() else SELF}{part}" for part in rest)
-
-
-def _spellings(url: str) -> tuple[frozenset[str], str, tuple[str, ...]]:
-    """Returns how a page may spell its own address, how a link beside it may, and what may stand within other addresses."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return frozenset(), "", (url,)
-    query = f"?{parts.query}" if parts.query else ""
-    name = parts.path.rpartition("/")[2]
-    own = {url, f"//{parts.netloc}{parts.path}{query}", f"{parts.path}{query}", query}
-    return frozenset(own - {"", "/"}), f"{name}{query}", (url, quote(url, ""), quote(url))
 
 
 #: What the compiled reader asks Python for.

@@ -12,7 +12,8 @@ import calendar
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from dedup.filter.noise.lines import LIKE, SELF, Line, lines_of, numbers_in
+from dedup.filter.noise.lines import Line, lines_of
+from dedup.filter.noise.tokens import LIKE, SELF, numbers_in
 from dedup.page.siblings import MAX_PARAMETERS
 
 _NUMBER = re.compile(r"\d+")

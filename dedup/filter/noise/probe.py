@@ -76,7 +76,8 @@ class Probe:
         If it is like a kept page and is kept, that says why.
         """
         await self._meet_host(visit.url)
-        here = Shown.at_hand(visit, _read(visit, page), fingerprint)
+        page = _read(visit, page)
+        here = Shown.at_hand(visit, page, fingerprint)
         found: _Copied | Verdict = verdict
         try:
             if here.markup:
@@ -93,7 +94,7 @@ class Probe:
         filed, copied, of, rule = found
         self._known.addresses.note(of.url, here.url, is_equal=True)
         if strip_session(of.url) == strip_session(here.url):
-            await self.meet(of.page_id, _read(visit, page))
+            await self.meet(of.page_id, page)
         copied = replace(copied, distance=distance(filed.simhash, fingerprint.simhash or 0))
         if self._kept.read(of) == here.read():
             return replace(copied, rule="exact", resemblance=1.0)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from dedup.filter.noise.answers import said_in
-from dedup.filter.noise.lines import Line, values_in
+from dedup.filter.noise.lines import Line
+from dedup.filter.noise.tokens import values_in
 from dedup.printing import many
 
 NOISE = ""  #: there is no reason to keep it

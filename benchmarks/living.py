@@ -201,7 +201,9 @@ def main() -> None:
     kinds = [kind for kind in ALL if re.search(options.kinds, kind)]
     if options.quick:
         kinds, options.orders = kinds[:: -(-len(kinds) // 6)], 2
-        options.noise = [noise for noise in options.noise if noise in ("static", "shuffled", "drawn")]
+        options.noise = [
+            noise for noise in options.noise if noise in ("static", "shuffled", "drawn", "clock")
+        ]
         options.addresses = [form for form in options.addresses if form in ("id", "words")]
     found, console = [], Console(stderr=True)
     for noise in options.noise:

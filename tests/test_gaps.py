@@ -18,7 +18,7 @@ from dedup.filter.noise.answers import Changes, Pair, changes, differences
 from dedup.filter.noise.gaps import MANY, Gaps
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.known import Known
-from dedup.filter.noise.left import Own, least_of, left_of
+from dedup.filter.noise.left import Own, as_on, least_of, left_of
 from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import BREAK, Line, lines_of
 from dedup.filter.noise.names import nameless
@@ -460,6 +460,36 @@ def test_what_is_held_of_kept_pages_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     assert sum(len(page.markup) for page in all_of_them if page.lines) <= 2_000
     assert [page.page_id for page in all_of_them if pages.get(page.page_id)] == [*map(str, range(10, 60))]
     assert pages.read(all_of_them[-1])
+
+
+@driven
+async def test_an_answer_without_its_name_is_no_answer_without_content() -> None:
+    html = "<h1>Lamp</h1><p>Made of brass<p>Seen {} times <a href=/lamp/{}>more</a>"
+    index, url = open_index("memory:", Detector()), f"{HOST}/lamp/7"
+    page = Shown("lamp", url, url, 0, 0, 0, html.format(1, 8))  # leads to the page beside it
+    assert page.read_nameless()
+    await Known(index, KeptPages(), Likeness(index)).learn(page, url, read(html.format(2, 30), url))
+    assert page.own
+    assert [line.tokens for line in page.own.left(page.read_nameless())][:2] == [
+        ("<h1", "Lamp"),
+        ("<p", "Made", "of", "brass"),
+    ]
+
+
+def test_pages_agree_that_were_seen_in_one_minute() -> None:
+    def answer(minute: int, session: str, more: str = "") -> str:
+        return f"<h1>Lamp</h1><script>at={minute};session='{session}'</script><p>{minute}{more}"
+
+    its, own = Own(), Own()
+    its.learn(changes(lines(answer(1, "a1b2")), lines(last := answer(9, "c3d4"))))
+    own.learn(changes(lines(answer(9, "e5f6")), lines(answer(9, "a7b8"))))
+
+    def as_seen(markup: str) -> list[Line]:
+        return as_on(lines(markup), own, lines(last), lambda line: its.left([line]))
+
+    assert as_seen(answer(9, "e5f6")) == its.left(lines(last))
+    assert as_seen(answer(8, "e5f6")) != its.left(lines(last))
+    assert as_seen(answer(9, "e5f6", " brass")) != its.left(lines(last))
 
 
 @driven

@@ -7,7 +7,7 @@ from itertools import cycle
 
 import pytest
 
-from benchmarks.living import ALL
+from benchmarks.living import ALL, copies
 from dedup.filter.noise.gaps import SEVERAL
 from dedup.filter.stats import Counts
 from dedup.scrapy.log.summary import summary
@@ -121,6 +121,20 @@ async def test_slides_that_are_drawn_anew_in_each_answer_are_noise() -> None:
     fates = await crawl(shuffled(pages_of("coins", ALL["coins"], "words", NOISES["slides"]), 1))
     assert fates.lost() == set()
     assert len(fates.kept) < 80  # of 128 pages, which show 56 contents
+
+
+@pytest.mark.parametrize("seed", [1, slow(2), slow(3)])
+@driven
+async def test_a_clock_that_stands_still_is_noise(seed: int) -> None:
+    """Two answers of a page are of one minute, and the page that it copies was kept in another."""
+    order = shuffled(pages_of("cities", ALL["cities"], "words", NOISES["clock"]), seed)
+    fates = await crawl(order, seed=seed)
+    assert fates.lost() == set()
+    assert fates.requests <= 0.2 * len(
+        order
+    )  # 34 to 55 of 128, if such a page counts as one that stays as it is
+    met, dropped = copies(fates)
+    assert dropped["unknown"] + dropped["mirror"] >= 0.7 * (met["unknown"] + met["mirror"])
 
 
 STATES = ("in stock", "sold out", "reserved", "on request")

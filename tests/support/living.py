@@ -28,12 +28,18 @@ class Item(NamedTuple):
     other: str
 
 
+class Chance(random.Random):
+    """What is drawn for the answers of a site."""
+
+    answers: int = 0  #: that it has made
+
+
 class Answering(NamedTuple):
     """A page of a site: what it shows, and what it answers by chance."""
 
     url: str
     key: str
-    html: Callable[[random.Random], str]
+    html: Callable[[Chance], str]
     form: str = ""  #: of a copy
 
 
@@ -82,6 +88,7 @@ class Noise(NamedTuple):
     is_above: bool = False  #: the advert
     may_miss: bool = False  #: likewise
     campaigns: bool = False  #: in the links of the menu
+    ticks: int = 0  #: answers of the site from one minute to the next, which each tells
     related: Callable[[Sequence[Item], int, random.Random], Sequence[Item]] = lambda items, at, chance: (
         chance.sample([items[(at + step) % len(items)] for step in range(1, 7)], 6)
     )
@@ -98,6 +105,7 @@ NOISES: dict[str, Noise | None] = {
     "missing": Noise(may_miss=True),
     "above": Noise(plain_advert, is_above=True, may_miss=True),
     "campaigns": Noise(campaigns=True),
+    "clock": Noise(ticks=40),
 }
 
 
@@ -106,7 +114,7 @@ def menu() -> str:
     return "".join(f'<li><a href="/menu/{at}">{text(2, ("menu", at))}</a></li>' for at in range(60))
 
 
-def in_site(items: Sequence[Item], at: int, noise: Noise | None, chance: random.Random) -> str:
+def in_site(items: Sequence[Item], at: int, noise: Noise | None, chance: Chance) -> str:
     """An answer of the page of an item."""
     content = items[at].content
     above = below = token = bottom = ""
@@ -128,6 +136,9 @@ def in_site(items: Sequence[Item], at: int, noise: Noise | None, chance: random.
             for item in noise.related(items, at, chance)
         )
         bottom = f"<div><h3>Read also</h3><ul>{related}</ul></div><div>{chance.randrange(10**6)} visitors so far</div>"
+        if noise.ticks:
+            hours, minutes = divmod(chance.answers // noise.ticks, 60)
+            bottom += f"<p>This page was made at {8 + hours}:{minutes:02}</p>"
     return (
         f"<html><head><title>{content.title}</title>{content.head}</head><body><div><ul>{links}</ul>{token}</div>{above}"
         f"<div><h1>{content.title}</h1>{content.body}</div>{below}{bottom}<div>{text(60, 'footer')}</div></body></html>"
@@ -201,12 +212,13 @@ class Living(Crawl):
 
     def __init__(self, order: Sequence[Answering], seed: object) -> None:
         self.pages = {page.url: page for page in order}
-        self.chance = random.Random(f"answers {seed}")
+        self.chance = Chance(f"answers {seed}")
         self.order = [*order]
         self.fates = Fates([*order])
 
     def html(self, page: Answering) -> str:
         started = time.process_time()
+        self.chance.answers += 1
         html = page.html(self.chance)
         self.fates.seconds -= time.process_time() - started
         return html

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 
 from dedup.filter.noise.again import Again
 from dedup.filter.noise.answers import said_in
+from dedup.filter.noise.gaps import GAP, SEVERAL, Gaps
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import ENOUGH, Kind, has_own
 from dedup.filter.noise.known import Known
-from dedup.filter.noise.left import Own, least_of, left_of, steady_of
+from dedup.filter.noise.left import Own, as_on, least_of, left_of, steady_of
 from dedup.filter.noise.lines import Line, at_one
 from dedup.filter.noise.reasons import NOISE, OTHER, STAYED, UNASKED, told
 from dedup.filter.noise.tokens import may_link
@@ -69,13 +70,17 @@ class Comparison:
             return NOISE
         is_one = strip_session(here.url) == strip_session(kept.url)
         if owns_words and (is_one or all(kind.is_trusted for kind in kinds)):
-            its = left_of(a, address, its_changes, *gaps)
-            if are_one(its, left_of(b, address, changes, *gaps)):
+            its, rest = left_of(a, address, its_changes, *gaps), left_of(b, address, changes, *gaps)
+            if are_one(its, rest):
                 if is_one:
                     return NOISE
                 steady = steady_of(b, address, changes, *gaps) if kind.is_due else own
-                if kind.is_due and not (are_one(its, own) or are_one(its, steady)):
-                    return self._check(here, kind)
+                changed = (
+                    are_one(its, own) or are_one(its, steady) or self._agree_now(kept, here, are_one, *gaps)
+                )
+                if kind.is_due and not changed:
+                    is_older = here.asked < ENOUGH and self._next(kept, here, [here]) is kept
+                    return kept if is_older and self.may_ask(kept) else self._check(here, kind)
                 if not self._mean_one(here, kept):
                     its = left_of(a, address, its_changes, *gaps, keeps_unmet=True)
                     own = left_of(b, address, changes, *gaps, keeps_unmet=True)
@@ -84,6 +89,7 @@ class Comparison:
                 kind.drops += 1
                 kind.dropped[kept.page_id] = None
                 return NOISE
+            its_own, own = its, rest
         its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
         if not are_one(its, rest):
             if not (near or is_one):
@@ -93,11 +99,40 @@ class Comparison:
             if not ((is_one or self._known.may_learn(kept.url)) and are_like(a, b)):
                 return told(its, rest, "were not seen to change")
             return kept if self.may_ask(kept) else UNASKED
-        asked = min((kept, here), key=lambda page: (page.is_gone, page.asked))
+        if self._agree_now(kept, here, are_one):
+            kind.drops += 1
+            return NOISE
+        asked = self._next(kept, here, [kept] * _has_more(its_own, own) + [here] * _has_more(own, its_own))
         if self.may_ask(asked):
             return asked
         has_stayed = asked.asked == ENOUGH and not asked.is_gone
         return told(a, b, "stayed when both were fetched again") if has_stayed else UNASKED
+
+    def _agree_now(self, kept: Shown, here: Shown, are_one: Callable[..., bool], *gaps: Gaps) -> bool:
+        """Whether a page differs from the last answer of a kept one only where it has changed itself: a clock may stand still."""
+        if not kept.last:
+            return False
+        its_changes, changes = kept.own or Own(), here.own or Own()
+        moved = Own(moved=its_changes.moved | changes.moved)
+
+        def left(*lines: Line) -> list[Line]:
+            return left_of(lines, kept.address, its_changes, *gaps)
+
+        last = self._kept.read_last(kept)
+        now = as_on(here.read_last(), changes, last, left)
+        return are_one(*(left_of(lines, kept.address, moved) for lines in (left(*last), now)))
+
+    @staticmethod
+    def _next(kept: Shown, here: Shown, stays: Sequence[Shown]) -> Shown:
+        """Returns which of two pages is fetched again: one that stays; once it did twice, the one that was seen longer ago."""
+        return min(
+            (kept, here),
+            key=lambda page: (
+                page.is_gone or page.asked == ENOUGH,
+                page.asked >= SEVERAL or page not in stays,
+                page.seen,
+            ),
+        )
 
     def may_be_noise(self, here: Shown, kept: Shown) -> bool:
         """Returns whether two pages differ only where any page of their kinds has changed."""
@@ -142,6 +177,11 @@ class Comparison:
             else:
                 gone.append(token)
         return " ".join(gone)
+
+
+def _has_more(lines: Sequence[Line], others: Sequence[Line]) -> bool:
+    """Whether some lines have not changed, and are not among others."""
+    return any(GAP not in line.tokens for line in Counter(lines) - Counter(others))
 
 
 def is_near(here: Shown, kept: Shown, evidence: Evidence | None) -> bool:

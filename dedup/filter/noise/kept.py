@@ -1,5 +1,6 @@
 """Kept pages, with what they and their other answers have shown."""
 
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
@@ -35,27 +36,46 @@ class Shown(Struct, gc=False):
     digest: int  #: of its tokens
     carried: int
     markup: str = ""  #: "" if it is not held any more
+    last: str = ""  #: that of its last answer, if it was fetched again
+    seen: float = 0.0  #: when that came, in seconds
     own: Own | None = None  #: what differs between its answers
     asked: int = 0  #: how often it was fetched again
     is_gone: bool = False  #: an answer did not show it: it is not fetched again, and says nothing of its kind
     lines: Sequence[Line] = ()  #: of its markup, once they were read
+    last_lines: Sequence[Line] = ()  #: of its last answer, likewise
     nameless: Sequence[Line] | None = None  #: the same without its name, likewise
 
     @classmethod
     def at_hand(cls, visit: Visit, page: Page, fingerprint: Fingerprint) -> "Shown":
         """Returns a page that is at hand."""
         address, simhash = one_address(visit.url), fingerprint.simhash or 0
-        return cls(visit.page_id, visit.url, address, simhash, fingerprint.digest, visit.carried, page.markup)
+        return cls(
+            visit.page_id, visit.url, address, simhash, fingerprint.digest, visit.carried, page.markup,
+            seen=time.monotonic(),
+        )  # fmt: skip
+
+    @property
+    def size(self) -> int:
+        """Characters of its markup."""
+        return len(self.markup) + len(self.last)
 
     def forget(self) -> None:
         """Lets go of its lines, which can be read again as long as its markup is held."""
-        self.lines, self.nameless = (), None
+        self.lines, self.last_lines, self.nameless = (), (), None
 
     def read(self) -> Sequence[Line]:
         """Returns its lines; none if its markup is not held."""
         if not self.lines and self.markup:
             self.lines = lines_of(self.markup, self.url)
         return self.lines
+
+    def read_last(self) -> Sequence[Line]:
+        """Returns the lines of its last answer."""
+        if not self.last:
+            return self.read()
+        if not self.last_lines:
+            self.last_lines = lines_of(self.last, self.url)
+        return self.last_lines
 
     def read_nameless(self) -> Sequence[Line]:
         """Returns its lines without its name; none if it leads to no page beside it."""
@@ -82,9 +102,14 @@ class KeptPages:
         """Returns the lines of a page, which are held for a while."""
         self._read.pop(page.page_id, None)
         self._read[page.page_id] = page
-        while len(self._read) > 1 and sum(len(each.markup) for each in self._read.values()) > MAX_READ:
+        while len(self._read) > 1 and sum(each.size for each in self._read.values()) > MAX_READ:
             self._read.popitem(last=False)[1].forget()
         return page.read()
+
+    def read_last(self, page: Shown) -> Sequence[Line]:
+        """Returns the lines of its last answer, likewise."""
+        self.read(page)
+        return page.read_last()
 
     def get(self, page_id: str) -> Shown | None:
         return self._pages.get(page_id)
@@ -131,13 +156,13 @@ class KeptPages:
         page.forget()
         self._pages[page.page_id] = page
         self.name(page.page_id, page.url)
-        self._held[page.page_id] = len(page.markup)
-        self._size += len(page.markup)
+        self._held[page.page_id] = page.size
+        self._size += page.size
         while self._size > MAX_HELD and len(self._held) > 1:
             oldest = next(iter(self._held))
             self._drop(oldest)
             if (known := self._pages.get(oldest)) is not None:
-                known.markup, known.own = "", None
+                known.markup, known.last, known.own = "", "", None
                 known.forget()
 
     def _drop(self, page_id: str) -> None:

@@ -113,8 +113,9 @@ class Known:
             if not self._likeness.are_of_one(before, answer, page.url):
                 return False
         pairs = [(a, b)]
-        if name := page.read_nameless():
-            pairs.append((name, nameless(answer.markup, page.url)))
+        names = page.read_nameless(), nameless(answer.markup, page.url)
+        if all(names):
+            pairs.append(names)
         is_large = len(page.markup) > LARGE
         found = await asyncio.to_thread(_compare, pairs) if is_large else _compare(pairs)
         page.own, version = page.own or Own(), kind.gaps.version

@@ -12,6 +12,7 @@
 """
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
@@ -101,6 +102,31 @@ def left_of(
 
     rules = [_Rule(kind, forgives, has_come if keeps_unmet else forgives, SEVERAL) for kind in kinds]
     return _without(own.left(lines), rules, own.moved)
+
+
+def as_on(
+    lines: Sequence[Line], own: Own, others: Sequence[Line], left: Callable[[Line], list[Line]]
+) -> list[Line]:
+    """Returns the lines of a page, but of each that another page shows, too, what is ``left`` of that one's.
+
+    What has changed of its ``own`` may differ there.  So two pages agree that were seen at the same time of day.
+    """
+    there = defaultdict[tuple[str, int], list[Line]](list)
+    for line in others:
+        there[line.path, len(line.tokens)].append(line)
+    masked = dict[tuple[Any, ...], dict[tuple[str, ...], Line]]()
+    found, steps = list[Line](), MAX_STEPS
+    for line in lines:
+        runs = tuple(sorted(own.changed.get(tuple(line), ())))
+        key = (line.path, len(line.tokens), runs)
+        if (like := masked.get(key)) is None:
+            alike = there[key[:2]]
+            steps -= len(alike) * len(line.tokens) if runs else 0
+            like = {_masked(each.tokens, runs): each for each in alike} if steps >= 0 else {}
+            masked[key] = like
+        other = like.get(_masked(line.tokens, runs))
+        found += own.left([line]) if other is None else left(other)
+    return found
 
 
 def steady_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[Line]:

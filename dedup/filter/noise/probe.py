@@ -10,6 +10,7 @@ anyway, as a copy under another session, teaches without a request.
 """
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -207,6 +208,7 @@ class Probe:
             count(self._stats, "probe/failed")
             page.is_gone = True
             return False
+        page.last, page.seen, page.last_lines = answer.markup, time.monotonic(), ()
         return True
 
     async def _learn_of_section(self, visit: Visit, here: Shown) -> None:

@@ -322,6 +322,22 @@ def test_a_number_beside_a_gap_may_change() -> None:
     assert left(page("a", 7, 1), known) != left(page("a", 7, 2), known)
 
 
+def test_an_entry_that_stayed_by_chance_and_came_elsewhere_does_not_stay() -> None:
+    def page(*drawn: str) -> str:
+        return f"<h1>Lamp</h1><ul>{''.join(f'<li>{entry}' for entry in drawn)}</ul>"
+
+    def left_of_new(*stay: str) -> list[Line]:
+        known = Gaps()
+        for at in range(MANY):
+            one, other = (page(words((at, answer), 3), stay[at]) for answer in (1, 2))
+            known.learn(f"page {at}", changes(lines(one), lines(other)))
+        known.learn("more", changes(lines(page("by chance", "one")), lines(page("other", "two"))))
+        return left_of(lines(page("new")), "another", Own(), known, keeps_unmet=True)
+
+    assert left_of_new(*["by chance"] * MANY) == lines(page())
+    assert left_of_new(*["by chance"] * (MANY - 1), "own") == lines(page("new"))
+
+
 def test_gaps_do_not_depend_on_the_order_of_answers() -> None:
     one, other = Gaps(), Gaps()
     for name in ("one", "two"):

@@ -6,7 +6,6 @@ a number where numbers have changed, an advert that was there on another page.
 """
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -40,6 +39,7 @@ class Shown(Struct):
     most: int = 0  #: at most
     stay: int = 0  #: lines that stood there in both of two answers
     change: int = 0  #: and that stood in one
+    steady: set[int] = set()  #: hashes of those that stood in both, and were never seen to come or go
 
     def add(self, page: str, *values: int) -> None:
         if len(self.pages) < MANY:
@@ -90,12 +90,16 @@ class Gaps(Struct, gc=False):
         for line in found.alone:
             if has_room(line.place, self.coming):
                 values = [hashed(line.tokens)] if _has_words(line) else []  # a number is met by chance
-                self.coming.setdefault(line.place, Shown()).add(page, *values)
-        stay = Counter(line.place for line in found.stay)
-        change = Counter(line.place for line in found.alone)
-        for place, shown in self.coming.items():
-            shown.stay += stay[place]
-            shown.change += change[place]
+                shown = self.coming.setdefault(line.place, Shown())
+                shown.add(page, *values)
+                shown.change += 1
+        for line in found.stay:
+            if (known := self.coming.get(line.place)) is not None:
+                known.stay += 1
+                if len(known.steady) < MAX_KNOWN:
+                    known.steady.add(hashed(line.tokens))
+        for shown in self.coming.values():
+            shown.steady -= shown.values.keys()
         for place in sorted(found.moved):
             if has_room(place, self.moving):
                 self.moving.setdefault(place, Shown()).add(page)

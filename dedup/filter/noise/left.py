@@ -90,7 +90,7 @@ def left_of(
 ) -> list[Line]:
     """Returns the lines of a page without what has changed of its ``own``, and without gaps that several of its ``kinds`` have shown.
 
-    If it ``keeps_unmet``, lines that nobody has seen come or go are left, unless nothing ever stays where they are.
+    If it ``keeps_unmet``, lines that nobody has seen come or go are left, unless nothing stays where they are that was not drawn elsewhere.
     O(lines), and a bounded number of steps for each gap.
     """
 
@@ -98,7 +98,7 @@ def left_of(
         return shown.forgives(page, value)
 
     def has_come(shown: Shown, value: int) -> bool:
-        return shown.has_met(page, value) or (not shown.stay and len(shown.pages) >= MANY)
+        return shown.has_met(page, value) or (not shown.steady and len(shown.pages) >= MANY)
 
     rules = [_Rule(kind, forgives, has_come if keeps_unmet else forgives, SEVERAL) for kind in kinds]
     return _without(own.left(lines), rules, own.moved)

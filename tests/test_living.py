@@ -13,7 +13,7 @@ from dedup.filter.stats import Counts
 from dedup.scrapy.log.summary import summary
 from tests.support import slow
 from tests.support.coroutines import driven
-from tests.support.living import ADDRESSES, HOST, NOISES, Answering, crawl, pages_of, shuffled, slug
+from tests.support.living import ADDRESSES, HOST, NOISES, Answering, Chance, crawl, pages_of, shuffled, slug
 from tests.support.pages.everyday import name, text
 
 #: Of each noise one kind: names, times, prices, a list, an image, signs, a long text, data in a script, and Chinese.
@@ -135,6 +135,28 @@ async def test_a_clock_that_stands_still_is_noise(seed: int) -> None:
     )  # 34 to 55 of 128, if such a page counts as one that stays as it is
     met, dropped = copies(fates)
     assert dropped["unknown"] + dropped["mirror"] >= 0.7 * (met["unknown"] + met["mirror"])
+
+
+@driven
+async def test_what_a_page_says_by_now_is_not_what_was_kept_of_it() -> None:
+    """A menu of today has another soup by the time that the page is met which keeps that menu for good."""
+
+    def menu(cook: int, chance: Chance, *, is_today: bool) -> str:
+        soup = text(2, ("soup", cook, int(chance.answers > 12) if is_today else 1))
+        return f"<h1>{text(3, cook)}</h1><p>{text(60, cook)}<p>Soup: {soup}<p>{chance.randrange(10**6)} guests so far"
+
+    today, for_good = (
+        [
+            Answering(
+                f"{HOST}/{folder}/{slug(cook, 'cook')}",
+                f"{cook} {folder}",
+                partial(menu, cook, is_today=is_today),
+            )
+            for cook in range(12)
+        ]
+        for folder, is_today in (("today", True), ("menus", False))
+    )
+    assert (await crawl([*today, *for_good])).lost() == set()
 
 
 STATES = ("in stock", "sold out", "reserved", "on request")

@@ -68,7 +68,7 @@ class Comparison:
         if (here.own or kept.own) and are_one(its_own, own):
             kind.drops += 1
             return NOISE
-        is_one = strip_session(here.url) == strip_session(kept.url)
+        is_one = is_at_one_address(kept, here)
         if owns_words and (is_one or all(kind.is_trusted for kind in kinds)):
             its, rest = left_of(a, address, its_changes, *gaps), left_of(b, address, changes, *gaps)
             if are_one(its, rest):
@@ -119,7 +119,7 @@ class Comparison:
             return left_of(lines, kept.address, its_changes, *gaps)
 
         last = self._kept.read_last(kept)
-        now = as_on(here.read_last(), changes, last, left)
+        now = as_on(here.read_last(), changes, last, left, words=is_at_one_address(kept, here))
         return are_one(*(left_of(lines, kept.address, moved) for lines in (left(*last), now)))
 
     @staticmethod
@@ -177,6 +177,11 @@ class Comparison:
             else:
                 gone.append(token)
         return " ".join(gone)
+
+
+def is_at_one_address(kept: Shown, here: Shown) -> bool:
+    """Returns whether the addresses of two pages differ in a session or a campaign alone."""
+    return strip_session(here.url) == strip_session(kept.url)
 
 
 def _has_more(lines: Sequence[Line], others: Sequence[Line]) -> bool:

@@ -12,7 +12,7 @@
 """
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
@@ -105,11 +105,17 @@ def left_of(
 
 
 def as_on(
-    lines: Sequence[Line], own: Own, others: Sequence[Line], left: Callable[[Line], list[Line]]
+    lines: Sequence[Line],
+    own: Own,
+    others: Sequence[Line],
+    left: Callable[[Line], list[Line]],
+    *,
+    words: bool = False,
 ) -> list[Line]:
     """Returns the lines of a page, but of each that another page shows, too, what is ``left`` of that one's.
 
-    What has changed of its ``own`` may differ there.  So two pages agree that were seen at the same time of day.
+    What has changed of its ``own`` may differ there.  So two pages agree that were seen in one minute.  What says ``words``
+    that have changed on the other is not taken for noise, if it is not asked for: it may be content that this one keeps.
     """
     there = defaultdict[tuple[str, int], list[Line]](list)
     for line in others:
@@ -124,9 +130,15 @@ def as_on(
             steps -= len(alike) * len(line.tokens) if runs else 0
             like = {_masked(each.tokens, runs): each for each in alike} if steps >= 0 else {}
             masked[key] = like
-        other = like.get(_masked(line.tokens, runs))
-        found += own.left([line]) if other is None else left(other)
+        stays = _masked(line.tokens, runs)
+        its = left(like[stays]) if stays in like else []
+        changed = Counter(stays) - Counter(token for each in its for token in each.tokens)
+        found += its if stays in like and (words or all(map(_is_number, changed))) else own.left([line])
     return found
+
+
+def _is_number(token: str) -> bool:
+    return not any(map(str.isalpha, token))
 
 
 def steady_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[Line]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from dedup.filter.noise.again import Again
 from dedup.filter.noise.answers import said_in
-from dedup.filter.noise.gaps import GAP, SEVERAL, Gaps
+from dedup.filter.noise.gaps import SEVERAL, Gaps
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import ENOUGH, Kind, has_own
 from dedup.filter.noise.known import Known
@@ -102,7 +102,8 @@ class Comparison:
         if self._agree_now(kept, here, are_one):
             kind.drops += 1
             return NOISE
-        asked = self._next(kept, here, [kept] * _has_more(its_own, own) + [here] * _has_more(own, its_own))
+        its_more, more = Counter(its_own) - Counter(own), Counter(own) - Counter(its_own)
+        asked = self._next(kept, here, [kept] * bool(its_more) + [here] * bool(more))
         if self.may_ask(asked):
             return asked
         has_stayed = asked.asked == ENOUGH and not asked.is_gone
@@ -182,11 +183,6 @@ class Comparison:
 def is_at_one_address(kept: Shown, here: Shown) -> bool:
     """Returns whether the addresses of two pages differ in a session or a campaign alone."""
     return strip_session(here.url) == strip_session(kept.url)
-
-
-def _has_more(lines: Sequence[Line], others: Sequence[Line]) -> bool:
-    """Whether some lines have not changed, and are not among others."""
-    return any(GAP not in line.tokens for line in Counter(lines) - Counter(others))
 
 
 def is_near(here: Shown, kept: Shown, evidence: Evidence | None) -> bool:

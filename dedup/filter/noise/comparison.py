@@ -74,11 +74,11 @@ class Comparison:
             if are_one(its, rest):
                 if is_one:
                     return NOISE
-                steady = steady_of(b, address, changes, *gaps) if kind.is_due else own
-                changed = (
-                    are_one(its, own) or are_one(its, steady) or self._agree_now(kept, here, are_one, *gaps)
-                )
-                if kind.is_due and not changed:
+                if kind.is_due and not (
+                    are_one(its, own)
+                    or are_one(its, steady_of(b, address, changes, *gaps))
+                    or self._agree_now(kept, here, are_one, *gaps)
+                ):
                     is_older = here.asked < ENOUGH and self._next(kept, here, [here]) is kept
                     return kept if is_older and self.may_ask(kept) else self._check(here, kind)
                 if not self._mean_one(here, kept):

@@ -137,6 +137,20 @@ async def test_a_clock_that_stands_still_is_noise(seed: int) -> None:
     assert dropped["unknown"] + dropped["mirror"] >= 0.7 * (met["unknown"] + met["mirror"])
 
 
+@pytest.mark.parametrize(
+    ("copy", "minutes"),
+    [("?x=mail", ("8:01", "8:02")), (f"?sid={'9f86d081' * 4}", ("one", "two"))],
+    ids=["x", "sid"],
+)
+@driven
+async def test_a_copy_may_show_what_its_page_shows_by_now(copy: str, minutes: tuple[str, str]) -> None:
+    def lamp(chance: Chance) -> str:
+        return f"<h1>Lamp</h1><p>{text(60, 'lamp')}<p>Made at {minutes[chance.answers > 1]}"
+
+    own, other = (Answering(f"{HOST}/lamp{query}", "lamp", lamp) for query in ("", copy))
+    assert (await crawl([own, other])).kept == {own.url}
+
+
 @driven
 async def test_what_a_page_says_by_now_is_not_what_was_kept_of_it() -> None:
     """A menu of today has another soup by the time that the page is met which keeps that menu for good."""

@@ -473,6 +473,9 @@ def test_what_is_held_of_kept_pages_is_bounded(monkeypatch: pytest.MonkeyPatch) 
         pages.add(page)
         assert pages.read(page)
     assert sum(len(page.markup) for page in all_of_them) <= 4_000
+    all_of_them[-1].last = "<p>a" * 600  # it was fetched again
+    pages.add(all_of_them[-1])
+    assert sum(page.size for page in all_of_them) <= 4_000
     assert sum(len(page.markup) for page in all_of_them if page.lines) <= 2_000
     assert [page.page_id for page in all_of_them if pages.get(page.page_id)] == [*map(str, range(10, 60))]
     assert pages.read(all_of_them[-1])

@@ -34,7 +34,7 @@ from dedup.filter.watch.retries import Retries
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, Verdict
 from dedup.page.html import Page
-from dedup.page.ids import strip_session
+from dedup.page.ids import have_one_address
 from dedup.printing import inert
 from dedup.settings import Action, FilterSettings
 
@@ -120,7 +120,7 @@ async def _index(bench: Bench, case: Case) -> Verdict:
     verdict = await bench.claim(case)
     if verdict.status == "same" and simhash is not None:
         bench.watch.met_again(visit.page_id, simhash)
-    elif case.page.markup and verdict.of and strip_session(visit.url) == strip_session(verdict.of):
+    elif case.page.markup and verdict.of and have_one_address(visit.url, verdict.of):
         await bench.probe.meet(verdict.of_id, case.page)
     spend(bench.stats, "claim", time.perf_counter() - began)
     if not bench.crawl.is_closing():

@@ -46,6 +46,15 @@ def strip_session(url: str) -> str:
     return _MAYBE_SESSION.sub("", strip_named(url)).rstrip("?&")
 
 
+def have_one_address(url: str, other: str) -> bool:
+    """Returns whether two URLs differ in a session or a campaign alone.
+
+    >>> have_one_address("http://a.org/view?id=7", "http://a.org/view?id=7&utm_source=mail#top")
+    True
+    """
+    return strip_session(url) == strip_session(other)
+
+
 def strip_named(url: str) -> str:
     """Returns a URL without fragment, and without the parameters that go whatever their value."""
     return _SESSION.sub("", url.partition("#")[0]).rstrip("?&")

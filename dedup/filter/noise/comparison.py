@@ -20,7 +20,7 @@ from dedup.filter.noise.lines import Line, at_one
 from dedup.filter.noise.reasons import NOISE, OTHER, STAYED, UNASKED, told
 from dedup.filter.noise.tokens import may_link
 from dedup.fingerprint.evidence import LEAST_PROBED, Evidence
-from dedup.page.ids import strip_session
+from dedup.page.ids import have_one_address
 
 
 class Comparison:
@@ -68,7 +68,7 @@ class Comparison:
         if (here.own or kept.own) and are_one(its_own, own):
             kind.drops += 1
             return NOISE
-        is_one = is_at_one_address(kept, here)
+        is_one = have_one_address(kept.url, here.url)
         if owns_words and (is_one or all(kind.is_trusted for kind in kinds)):
             its, rest = left_of(a, address, its_changes, *gaps), left_of(b, address, changes, *gaps)
             if are_one(its, rest):
@@ -99,7 +99,7 @@ class Comparison:
             if not ((is_one or self._known.may_learn(kept.url)) and are_like(a, b)):
                 return told(its, rest, "were not seen to change")
             return kept if self.may_ask(kept) else UNASKED
-        if self._agree_now(kept, here, are_one):
+        if a is not kept.nameless and self._agree_now(kept, here, are_one):
             kind.drops += 1
             return NOISE
         its_more, more = Counter(its_own) - Counter(own), Counter(own) - Counter(its_own)
@@ -120,7 +120,7 @@ class Comparison:
             return left_of(lines, kept.address, its_changes, *gaps)
 
         last = self._kept.read_last(kept)
-        now = as_on(here.read_last(), changes, last, left, words=is_at_one_address(kept, here))
+        now = as_on(here.read_last(), changes, last, left, words=have_one_address(kept.url, here.url))
         return are_one(*(left_of(lines, kept.address, moved) for lines in (left(*last), now)))
 
     @staticmethod
@@ -178,11 +178,6 @@ class Comparison:
             else:
                 gone.append(token)
         return " ".join(gone)
-
-
-def is_at_one_address(kept: Shown, here: Shown) -> bool:
-    """Returns whether the addresses of two pages differ in a session or a campaign alone."""
-    return strip_session(here.url) == strip_session(kept.url)
 
 
 def is_near(here: Shown, kept: Shown, evidence: Evidence | None) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from dedup.filter.noise.again import Again
-from dedup.filter.noise.comparison import Comparison, is_at_one_address, is_near
+from dedup.filter.noise.comparison import Comparison, is_near
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import SECTION
 from dedup.filter.noise.known import Known
@@ -33,6 +33,7 @@ from dedup.index import Entry, Index, Verdict
 from dedup.index.entry import scope_mask, storable_url
 from dedup.index.verdict import Near
 from dedup.page.html import Page
+from dedup.page.ids import have_one_address
 from dedup.page.siblings import one_address
 from dedup.printing import inert
 
@@ -93,7 +94,7 @@ class Probe:
             return found
         filed, copied, of, rule = found
         self._known.addresses.note(of.url, here.url, is_equal=True)
-        if is_at_one_address(of, here):
+        if have_one_address(of.url, here.url):
             await self.meet(of.page_id, page)
         copied = replace(copied, distance=distance(filed.simhash, fingerprint.simhash or 0))
         if self._kept.read(of) == here.read():
@@ -208,6 +209,8 @@ class Probe:
             page.is_gone = True
             return False
         page.last, page.seen, page.last_lines = answer.markup, time.monotonic(), ()
+        if self._kept.get(page.page_id) is page:
+            self._kept.add(page)  # its answers take more room
         return True
 
     async def _learn_of_section(self, visit: Visit, here: Shown) -> None:

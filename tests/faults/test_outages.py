@@ -63,11 +63,22 @@ def wait_for_the_late(site: Site) -> None:
 
 
 def outages(site: Site, server: Server, rng: random.Random) -> Callable[[str], None]:
-    """Kills the server when some page is asked for, and starts it again a while later."""
+    """Kills the server when some page is asked for, and starts it again once the crawl has missed it, for some pages or a pause."""
     pages = CONTENTS * COPIES
     at = rng.randrange(1, pages)
+    missed = rng.randint(1, pages - at)
     seen = [0]
-    back = threading.Timer(rng.uniform(0.1, 0.8), server.start)
+
+    def start_again() -> None:
+        wait_until(
+            lambda: (
+                site.stats.get("dedup/unjudged/index", 0) >= missed
+                or site.stats.get("dedup/seconds/paused", 0)
+            )
+        )
+        server.start()
+
+    back = threading.Thread(target=start_again)
 
     def on_request(path: str) -> None:
         seen[0] += 1

@@ -241,6 +241,23 @@ def test_a_line_that_a_page_has_not_shown_is_none_of_its_own_gaps() -> None:
     )
 
 
+def test_siblings_that_change_their_order_and_what_they_say_are_one_group() -> None:
+    """Which of them stands where in the first answers says nothing of the next."""
+
+    def adverts(name: str, answer: int) -> str:
+        three = [
+            f"Seen {answer} times by our guests",
+            "Boats to the island, today",
+            f"Lamp number {answer} is lit",
+        ]
+        return f"<h1>{name}</h1><aside><p>{'<p>'.join(three[answer % 3 :] + three[: answer % 3])}</aside>"
+
+    known = learned(adverts, "one", "two")
+    assert left(adverts("new", 3), known) == left(adverts("new", 4), known) == left(adverts("new", 5), known)
+    assert left(adverts("new", 3), known) != left(adverts("other", 3), known)
+    assert left("<main><p>now<p>later</main>", known) != left("<main><p>later<p>now</main>", known)
+
+
 def test_of_lines_that_are_alike_nobody_can_tell_which_has_become_which() -> None:
     def seats(name: str, answer: int) -> str:
         taken = ("window", "aisle", "front", "back")[answer:]

@@ -102,9 +102,9 @@ def test_the_judge_of_every_page_is_named(
     done = scrapy("compare", last["url"], last["duplicate_of"], *given)
     [said] = [line for line in done.stdout.splitlines() if line.startswith("crawl A")]
     assert f"judge {last['judge']}; a near-duplicate of {last['duplicate_of']}" in said
-    # What two pages of a list have alone was fetched again, and stayed.
-    [kept] = read_kept([judged.kept], f"{judged.site.url}/list?page=1")
-    assert (kept.judge, kept.beside) == ("probe", f"{judged.site.url}/list")
+    # What two months have alone was fetched again, and stayed.
+    [kept] = read_kept([judged.kept], f"{judged.site.url}/calendar/2026/02")
+    assert (kept.judge, kept.beside) == ("probe", f"{judged.site.url}/calendar/2026/01")
     assert re.fullmatch(
         r"differs in (\d+ words?|tags or places|the attributes? .*) that (stayed when .* fetched again|were not seen to change)",
         kept.why,

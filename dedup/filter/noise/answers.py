@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from dedup.filter.noise.lines import BREAK, Line, is_card
+from dedup.filter.noise.lines import BREAK, Line, group_of, is_card
 from dedup.texts.differences import MAX_CELLS, edits
 
 #: Lines of one path, times their tokens, that are compared to see which has become which; and tokens of a page, times the gaps
@@ -34,14 +34,14 @@ class Changes(NamedTuple):
     pairs: list[Pair]
     alone: list[Line]  #: lines of one of them
     stay: list[Line]  #: lines of the first that are in both
-    moved: set[str]  #: the places of lines that they have in another order
+    moved: set[str]  #: groups of lines that they have in another order
 
 
 def changes(a: Sequence[Line], b: Sequence[Line]) -> Changes:
     """Returns what differs between two answers.  In bounded time: beyond that, lines have come and gone."""
     mine, theirs = Counter(a), Counter(b)
     left, others = _by_path(a, mine - theirs, b), _by_path(b, theirs - mine, a)
-    found = Changes([], [], [line for line in a if line in theirs], _moved(a, b, mine & theirs))
+    found = Changes([], [], [line for line in a if line in theirs], set())
     names = _names(a) & _names(b) if any(map(is_card, chain(*left.values(), *others.values()))) else set()
     steps, went, came = MAX_STEPS, list[Line](), list[Line]()
     for path in left | others:
@@ -52,6 +52,7 @@ def changes(a: Sequence[Line], b: Sequence[Line]) -> Changes:
         went += gone
         came += come
     found.alone.extend((*_only(went, came), *_only(came, went)))
+    found.moved.update(_moved(a, b, mine & theirs, found.pairs))
     return found
 
 
@@ -120,13 +121,20 @@ def said_in(tokens: Sequence[str]) -> Iterator[str]:
             yield token
 
 
-def _moved(a: Sequence[Line], b: Sequence[Line], both: Counter[Line]) -> set[str]:
-    first, second = _those(a, both), _those(b, both)
-    if first == second or len(first) * len(second) > MAX_CELLS:
-        return set()
-    names = {line: str(number) for number, line in enumerate(both)}
-    found = edits([names[line] for line in first], [names[line] for line in second], 0)
-    return {line.place for edit in found for line in first[edit.start : edit.end]}
+def _moved(a: Sequence[Line], b: Sequence[Line], both: Counter[Line], pairs: Iterable[Pair]) -> Iterator[str]:
+    """Yields the groups of lines that have moved, whether they say the same in both answers or not."""
+    became = {pair.other: pair.line for pair in pairs if pair.line not in both and pair.other not in both}
+    first, second = _those(a, both + Counter(became.values())), _those(b, both + Counter(became.keys()))
+    if len(first) * len(second) > MAX_CELLS:
+        return
+    names = {line: str(number) for number, line in enumerate({*first})}
+    shift = 0
+    for start, end, come in edits(
+        [names[line] for line in first], [names[became.get(line, line)] for line in second], 0
+    ):
+        for line in (*first[start:end], *second[start + shift : start + shift + len(come)]):
+            yield group_of(line.place)
+        shift += len(come) - (end - start)
 
 
 def _by_path(lines: Sequence[Line], some: Counter[Line], others: Sequence[Line]) -> dict[str, list[Line]]:

@@ -75,7 +75,7 @@ class Gaps(Struct, gc=False):
 
     within: dict[str, dict[Around, Shown]] = {}  #: in lines
     coming: dict[str, Shown] = {}  #: lines that come and go
-    moving: dict[str, Shown] = {}  #: lines that change their order
+    moving: dict[str, Shown] = {}  #: by group, lines that change their order
     version: int = 0  #: grows with every gap that is new
 
     def __bool__(self) -> bool:

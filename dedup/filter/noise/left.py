@@ -35,7 +35,7 @@ from dedup.filter.noise.gaps import (
     has_room,
     hashed,
 )
-from dedup.filter.noise.lines import Line
+from dedup.filter.noise.lines import Line, group_of
 
 
 class Own(Struct, gc=False):
@@ -44,7 +44,7 @@ class Own(Struct, gc=False):
     #: Tokens, from here to before there, by the lines that they are in.
     changed: dict[tuple[Any, ...], set[tuple[int, int]]] = {}
     come: set[tuple[Any, ...]] = set()  #: lines that come and go
-    moved: set[str] = set()  #: places of lines that change their order
+    moved: set[str] = set()  #: groups of lines that change their order
 
     def learn(self, found: Changes) -> None:
         """Takes up what differs between two of its answers."""
@@ -179,17 +179,17 @@ def _without(
     if not rules and not moved:
         return [*lines]
     found, moving, beneath, steps = list[Line](), list[list[Line]](), "\0", MAX_STEPS
-    places = {place for rule in rules for known in (rule.gaps.coming, rule.gaps.moving) for place in known}
+    places = {place for rule in rules for place in rule.gaps.coming}
+    groups = {*moved}
+    for gaps, _, _, several in rules:
+        groups |= {group for group, shown in gaps.moving.items() if len(shown.pages) >= several}
     paths = {path for rule in rules for path in rule.gaps.within}
     for line in lines:
         path, tokens, place = line
-        stays, moves = True, place in moved
-        for gaps, _, may_come, several in rules if place in places else ():
-            if (coming := gaps.coming.get(place)) and may_come(coming, hashed(tokens)):
-                stays = False
-            if (order := gaps.moving.get(place)) and len(order.pages) >= several:
-                moves = True
-        if not stays:
+        if place in places and any(
+            (coming := gaps.coming.get(place)) and may_come(coming, hashed(tokens))
+            for gaps, _, may_come, _ in rules
+        ):
             continue
         for gaps, forgives, _, _ in rules if path in paths else ():
             if within := gaps.within.get(path):
@@ -199,7 +199,7 @@ def _without(
             line = Line(path, tokens, place)
         if place.startswith(beneath):
             moving[-1].append(line)
-        elif moves:
+        elif groups and group_of(place) in groups:
             moving.append([line])
             beneath = f"{place}/"
         else:

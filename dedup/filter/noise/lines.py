@@ -240,9 +240,18 @@ def _joined(lines: list[Line], cards: list[_Run]) -> list[Line]:
         tokens = [*first]
         for line in lines[start + 1 : end]:
             tokens += (BREAK, *line.tokens)
-        found += (*lines[last:start], Line(path, tuple(tokens), place.rstrip("0123456789")))
+        found += (*lines[last:start], Line(path, tuple(tokens), group_of(place)))
         last = end
     return found + lines[last:]
+
+
+def group_of(place: str) -> str:
+    """Returns what a block and its siblings of one name and class have in common.
+
+    >>> group_of("ul.menu0/li"), group_of("aside0/p2")
+    ('ul.menu0/li', 'aside0/p')
+    """
+    return place.rstrip("0123456789")
 
 
 def says_address(tag: str, attributes: Mapping[str, str]) -> bool:

@@ -182,8 +182,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kinds", default="", metavar="REGEX", help="which kinds (all)")
-    parser.add_argument("--noise", nargs="+", choices=NOISES, default=[*NOISES])
-    parser.add_argument("--addresses", nargs="+", choices=ADDRESSES, default=[*ADDRESSES])
+    parser.add_argument("--noise", nargs="+", choices=NOISES)
+    parser.add_argument("--addresses", nargs="+", choices=ADDRESSES)
     parser.add_argument("--orders", type=int, default=5, metavar="N")
     parser.add_argument("--at-once", type=int, default=8, metavar="N")
     parser.add_argument("--again", action="store_true", help="tell of second crawls")
@@ -191,7 +191,9 @@ def main() -> None:
     parser.add_argument("--profile", choices=PROFILES, default="balanced", help="what it sets of the filter")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go, too")
     parser.add_argument(
-        "--quick", action="store_true", help="a sample of kinds, noises and addresses, two orders"
+        "--quick",
+        action="store_true",
+        help="a sample of kinds, two orders, and of noises and addresses that are not given",
     )
     options = parser.parse_args()
     profile = {
@@ -201,13 +203,11 @@ def main() -> None:
     kinds = [kind for kind in ALL if re.search(options.kinds, kind)]
     if options.quick:
         kinds, options.orders = kinds[:: -(-len(kinds) // 6)], 2
-        options.noise = [
-            noise for noise in options.noise if noise in ("static", "shuffled", "drawn", "clock")
-        ]
-        options.addresses = [form for form in options.addresses if form in ("id", "words")]
+    usual = ("static", "shuffled", "drawn", "clock"), ("id", "words")
+    noises, forms = usual if options.quick else (NOISES, ADDRESSES)
     found, console = [], Console(stderr=True)
-    for noise in options.noise:
-        for addresses in options.addresses:
+    for noise in options.noise or noises:
+        for addresses in options.addresses or forms:
             cell = Cell(noise, addresses)
             for kind in track(kinds, f"{noise}, {addresses}", console=console, transient=True):
                 cell.kinds.append(

@@ -81,6 +81,13 @@ def slides(number: int) -> str:
     return f'<div class="slides">{said}</div>'
 
 
+def boxes(number: int) -> str:
+    """Three paragraphs in any order, two of which say something else each time."""
+    chance = random.Random(number)
+    said = (f"Seen {number} times", text(9, "boat"), f"Lamp {chance.randrange(10**6)} is lit")
+    return f"<aside>{''.join(f'<p>{each}</p>' for each in chance.sample(said, 3))}</aside>"
+
+
 class Noise(NamedTuple):
     """What is another in each answer."""
 
@@ -106,6 +113,7 @@ NOISES: dict[str, Noise | None] = {
     "above": Noise(plain_advert, is_above=True, may_miss=True),
     "campaigns": Noise(campaigns=True),
     "clock": Noise(ticks=40),
+    "boxes": Noise(boxes),
 }
 
 

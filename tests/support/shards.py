@@ -72,7 +72,8 @@ class Hosts:
         if urlsplit(self.url(content, 1 if found[2] else 0)).hostname != host:
             return None
         rng = random.Random(content)
-        text = " ".join("".join(rng.choices("abcdefghijklmnop", k=6)) for _ in range(200))
+        # So long that by whichever hash key a deployment has drawn, the simhash of the copy is near.
+        text = " ".join("".join(rng.choices("abcdefghijklmnop", k=6)) for _ in range(800))
         near = {2 * content + 1, 2 * content + 2, self.contents - 1 - content}
         near.add(content + len(self.names))  # of the same host, so that no worker needs another one to go on
         starts = set(

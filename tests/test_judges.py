@@ -38,6 +38,22 @@ def test_the_documents_have_the_table() -> None:
     assert [line for line in page.splitlines() if line.startswith("| `")] == rows
 
 
+@pytest.mark.parametrize("name", [judge.name for judge in JUDGES])
+@driven
+async def test_a_judge_that_fails_costs_no_page(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*_: object) -> None:
+        raise RuntimeError("a fault of a judge")
+
+    judges = tuple(judge._replace(decide=fail) if judge.name == name else judge for judge in JUDGES)
+    monkeypatch.setattr("dedup.filter.judges.JUDGES", judges)
+    async with filtering(tmp_path / "drops.jsonl") as it:
+        assert (await it.judge("a")).startswith("keep")
+        assert (await it.judge("copy", "a")).startswith("keep")
+    assert "can't be judged" in caplog.text
+
+
 class Museum(dict[str, Answer]):
     """The demo site, and what it has answered first."""
 

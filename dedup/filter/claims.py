@@ -55,7 +55,7 @@ class Claimant:
         self._stats = stats
         self._stop = stop
         self._is_closing = is_closing
-        self._stopped = False
+        self.stopped_by: DedupError | None = None  #: why the crawl is to end
         self._claimed: set[str] = set()  # page ids whose output is not yet handed over
         self._aside: dict[str, _LatePage] = {}  # by page id, in their order
         self._is_away = False  # whether the index did not answer when it was asked last
@@ -74,7 +74,7 @@ class Claimant:
             except Exception as error:  # noqa: BLE001 (no fault of ours may cost a page)
                 failure = self._tell(error, f"Kept {inert(url)}: it can't be claimed")
                 match RESPONSES[self._policy, failure]:
-                    case Response.WAIT if not (self._stopped or self._is_closing()):
+                    case Response.WAIT if not (self.stopped_by or self._is_closing()):
                         pause = next(pauses)
                         await asyncio.sleep(pause)
                         spend(self._stats, "paused", pause)
@@ -82,8 +82,8 @@ class Claimant:
                     case Response.SET_ASIDE:
                         self._is_away = True
                         self._set_aside(_LatePage(page_id, url, fingerprint, carried))
-                    case Response.STOP if isinstance(error, DedupError) and not self._stopped:
-                        self._stopped = True
+                    case Response.STOP if isinstance(error, DedupError) and not self.stopped_by:
+                        self.stopped_by = error
                         self._stop(error)
                 return Verdict("unjudged", reason="internal_error" if failure is Failure.FAULT else "index")
             if verdict.status != "unjudged":

@@ -84,10 +84,19 @@ class Bench:
         self.canonicals = Canonicals()
 
     async def decide(self, case: Case) -> Verdict:
-        """Asks the judges in their order, and returns the verdict, with the name of the judge that decided."""
+        """Asks the judges in their order, and returns the verdict, with the name of the judge that decided.
+
+        One that fails keeps the page.
+        """
         heard = ""
         for judge in JUDGES:
-            found = await judge.decide(self, case) if heard in judge.hears else None
+            try:
+                found = await judge.decide(self, case) if heard in judge.hears else None
+            except Exception as error:
+                if error is self.claimant.stopped_by:
+                    raise
+                logger.exception("Kept %s: it can't be judged", inert(case.visit.url))
+                found = Verdict.unjudged("internal_error")
             if found is not None and found is not case.verdict:
                 beside = found.of or (found.near.url if found.near else "") or case.verdict.beside
                 case.verdict = replace(found, judge=judge.name, beside=found.beside or beside)
@@ -117,7 +126,7 @@ async def _index(bench: Bench, case: Case) -> Verdict:
     """drops a page that is equal to a kept one, or whose own content is that of a kept one; files any other"""
     began = time.perf_counter()
     visit, simhash = case.visit, case.fingerprint.simhash
-    verdict = await bench.claim(case)
+    verdict = case.claimed = await bench.claim(case)
     if verdict.status == "same" and simhash is not None:
         bench.watch.met_again(visit.page_id, simhash)
     elif case.page.markup and verdict.of and have_one_address(visit.url, verdict.of):
@@ -126,8 +135,7 @@ async def _index(bench: Bench, case: Case) -> Verdict:
     if not bench.crawl.is_closing():
         has_waited = await bench.soft_404s.ask(visit, case.page, verdict)
         if has_waited and not verdict.kept:  # meanwhile the kept page may have failed
-            verdict = await bench.claim(case)
-    case.claimed = verdict
+            verdict = case.claimed = await bench.claim(case)
     return verdict
 
 

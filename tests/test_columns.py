@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import dedup
 from dedup import Detector, Features, clusters, duplicated, duplicates, originals, unique
 from tests.support.pages.prose import Prose
 
@@ -239,15 +240,32 @@ def test_ids_of_clusters_may_be_of_any_kind() -> None:
         clusters(text=texts, id=[1, 2, 3])
 
 
-@pytest.mark.parametrize("method", ["simhash", "minhash", "supershingle"])
-def test_clusters_are_those_that_brute_force_finds(method: str) -> None:
+def edited(copies: int) -> list[str]:
+    """Stories, each with words left out: none, few or many."""
     rng = random.Random(3)
     stories = [prose(seed).split() for seed in range(8)]
     texts = [
         " ".join(word for word in rng.choice(stories) if rng.random() > rng.choice((0, 0, 0.02, 0.05)))
-        for _ in range(60)
+        for _ in range(copies)
     ]
-    texts += texts[:3]
+    return texts + texts[:3]
+
+
+@pytest.mark.parametrize("method", ["simhash", "minhash", "supershingle"])
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_rows_are_judged_as_pages_that_are_added_one_by_one(method: str, keep: str) -> None:
+    texts = [*edited(120), *map(prose, range(4, 40)), *["Not found", "", "Not found"]]
+    order = sorted(range(len(texts)), key=lambda n: -len(texts[n].split()) if keep == "longest" else n)
+    with dedup.open(method=method, min_tokens=0) as pages:
+        added = {n: pages.add(str(n), text=texts[n]).of_id for n in order}
+    wanted = [n if (of := added[n]) is None else int(of) for n in range(len(texts))]
+    assert originals(text=texts, method=method, min_tokens=0, keep=keep).tolist() == wanted
+    assert len(set(wanted)) < len(texts) - 20
+
+
+@pytest.mark.parametrize("method", ["simhash", "minhash", "supershingle"])
+def test_clusters_are_those_that_brute_force_finds(method: str) -> None:
+    texts = edited(60)
     detector = Detector(method=method)
     prints = [detector.fingerprint_text(text) for text in texts]
     alike = [

@@ -157,7 +157,7 @@ def test_they_arrive_in_python(function: str, monkeypatch: pytest.MonkeyPatch, t
         elif function == "unique":
             [*_] = dedup.unique([text()], **{name: value})
         else:
-            dedup.duplicated(text=[text()], **{name: value})
+            dedup.duplicated(text=[text(), text()], **{name: value})
 
     check(watch(monkeypatch), VERDICT, work, tmp_path)
 

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from dedup.batch.hamming import clusters as near_clusters
 from dedup.batch.hamming import near_pairs
 from dedup.batch.pages import Pages, Settings, open
 from dedup.batch.pairs import Clusters, Numbers
@@ -28,7 +29,7 @@ class Columns(Settings, total=False):
 
     One of ``html``, ``text``, which may be the first argument, and ``tokens``; the ``url`` of each row if they have any; see `dedup.Pages.add`.  Rows without
     a value, and those that can't be judged, are no duplicates, unless they are short and equal.  Of rows that are alike, the first is kept, unless
-    ``keep``, which may be a column, and ``fetched`` say otherwise: see `dedup.batch.turns`.  Then all fingerprints
+    ``keep``, which may be a column, and ``fetched`` say otherwise: see `dedup.batch.turns`.  All fingerprints
     are in memory at once, 1 kB for each row.
     """
 
@@ -153,6 +154,17 @@ def _joined(detector: Detector, prints: Sequence[Fingerprint]) -> Numbers:
     return joined.lowest()
 
 
+def _related(detector: Detector, prints: Sequence[Fingerprint | None]) -> set[int]:
+    """Returns the rows that have a key near that of another row: no other could be filed as its duplicate."""
+    filed = {n: made for n, made in enumerate(prints) if made and _is_known(made) and made.keys}
+    found = np.zeros(len(filed), np.bool_)
+    keys = ((made.digest, made.markup, *made.keys) for made in filed.values())
+    for place, column in enumerate(zip(*keys, strict=True)):
+        first = near_clusters(column, detector.radius if place > 1 else 0)
+        found |= np.bincount(first)[first] > 1
+    return {n for n, is_near in zip(filed, found.tolist(), strict=True) if is_near}
+
+
 def _is_known(made: Fingerprint | None) -> bool:
     return made is not None and (made.reason is None or is_short(made))
 
@@ -266,17 +278,16 @@ class _Table:
         return turns(prints, self._keep, self._fetched)
 
     def verdicts(self) -> Iterator[tuple[int, Verdict]]:
-        """Yields the rows that have a value, in the order in which they are judged."""
+        """Yields the rows that may be like another one, in the order in which they are judged."""
         with self.opened() as pages:
-            prints = self.prints(pages)
-            rows: Any = enumerate(prints)
-            if self._keep != "first" or self._fetched is not None:
-                every = list(prints)
-                rows = ((n, every[n]) for n in self.turns([made for _, made in every]))
+            prints = [*self.prints(pages)]
+            made = [each for _, each in prints]
+            some = _related(pages.detector, made) if self._url is None else set(range(len(made)))
             judged = Rows(pages)
-            for n, (url, made) in rows:
-                if made is not None:
-                    yield n, judged.judge(n, made, url)
+            for n in self.turns(made):
+                url, page = prints[n]
+                if page is not None and n in some:
+                    yield n, judged.judge(n, page, url)
 
     def originals(self) -> Numbers:
         """For each row, the number of the one that it duplicates, or its own."""

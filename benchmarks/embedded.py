@@ -14,12 +14,12 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 from tables import grown
 
 from dedup.fingerprint.detector import Detector

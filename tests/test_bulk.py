@@ -1,6 +1,6 @@
 """Pages added and forgotten in bulk, as `scrapy index import` and `forget` do."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from dedup.index import Verdict
 from tests.support.coroutines import driven

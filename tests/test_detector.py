@@ -3,13 +3,13 @@
 import hashlib
 import pickle
 import random
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector

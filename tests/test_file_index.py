@@ -7,11 +7,11 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError, SettingsError
 from dedup.fingerprint.detector import Detector

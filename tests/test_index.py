@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 import redis
+from msgspec import structs
 
 from dedup.errors import DedupError, IndexMismatchError, SettingsError
 from dedup.fingerprint import detector
@@ -154,7 +155,10 @@ async def test_a_page_that_cannot_be_judged_is_kept_and_not_filed(opened: Opened
     }
     async with opened() as index:
         await index.claim("filed", "http://filed/", fingerprint_of(0))
-        for reason, fingerprint in (*pages.items(), ("short", replace(fingerprint_of(0), reason="short"))):
+        for reason, fingerprint in (
+            *pages.items(),
+            ("short", structs.replace(fingerprint_of(0), reason="short")),
+        ):
             for page_id in ("a", "b", "a"):
                 verdict = await index.claim(page_id, "http://a/", fingerprint)
                 assert verdict == Verdict("unjudged", reason=reason)
@@ -167,8 +171,8 @@ async def test_a_fingerprint_of_another_kind_is_refused_when_it_is_taken(opened:
     made = fingerprint_of(0)
     async with opened() as index:
         for wrong, says in (
-            (replace(made, sketch=made.sketch[:-8]), "its sketch has 128 bytes instead of 136"),
-            (replace(made, bands=(1,)), "it has 1 bands instead of 0"),
+            (structs.replace(made, sketch=made.sketch[:-8]), "its sketch has 128 bytes instead of 136"),
+            (structs.replace(made, bands=(1,)), "it has 1 bands instead of 0"),
         ):
             with pytest.raises(
                 ValueError, match=rf"^the page a can't be filed: {says}; make its fingerprint with "
@@ -327,7 +331,7 @@ async def test_confirmed_pages_judge_those_of_the_same_run_when_it_goes_on(opene
     async with opened(run=RUN) as index:
         assert await index.count() == 64
         for number, fingerprint in enumerate(pages):
-            near = replace(fingerprint, simhash=fingerprint.simhash ^ 1 << number, digest=0)
+            near = structs.replace(fingerprint, simhash=fingerprint.simhash ^ 1 << number, digest=0)
             verdict = await index.claim(f"near {number}", "http://near/", near)
             assert verdict == Verdict(
                 "duplicate", f"http://{number}/", 1, 1.0, of_simhash=fingerprint.simhash, rule="simhash"

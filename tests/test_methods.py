@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from benchmarks.quality.measures import Stream
 from dedup.errors import IndexMismatchError, SettingsError
@@ -258,7 +259,7 @@ def test_an_equal_page_costs_no_fingerprint(detector: Detector) -> None:
 def test_a_digest_that_collides_is_no_duplicate() -> None:
     detector = Detector(min_tokens=5)
     a, b = (detector.fingerprint(page) for page in pages(seed=9, families=2, versions=1))
-    forged = replace(b, digest=a.digest)
+    forged = structs.replace(b, digest=a.digest)
 
     async def crawl() -> list[str]:
         index = open_index("memory:", detector)

@@ -2,10 +2,10 @@
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from dedup.fingerprint.chrome import COPIES, KNOWN, Chrome
 from dedup.fingerprint.detector import Detector

@@ -148,20 +148,21 @@ def _joined(detector: Detector, prints: Sequence[Fingerprint]) -> Numbers:
         left, right, _ = near_pairs(keys, detector.radius)
         for at in range(0, len(left), PAIRS):
             a, b = left[at : at + PAIRS], right[at : at + PAIRS]
-            counts = detector.sketcher.match_counts(words[a], words[b]).T.tolist()
-            near = [detector.sketcher.estimate(*each) >= detector.min_resemblance for each in counts]
+            alike = detector.sketcher.estimate(*detector.sketcher.match_counts(words[a], words[b]))
+            near = alike >= detector.min_resemblance
             joined.join(first[a[near]], first[b[near]])
     return joined.lowest()
 
 
 def _related(detector: Detector, prints: Sequence[Fingerprint | None]) -> set[int]:
-    """Returns the rows that have a key near that of another row: no other could be filed as its duplicate."""
+    """Returns the rows that have a key near that of another row: any other can be no duplicate, and have none."""
     filed = {n: made for n, made in enumerate(prints) if made and _is_known(made) and made.keys}
     found = np.zeros(len(filed), np.bool_)
     keys = ((made.digest, made.markup, *made.keys) for made in filed.values())
     for place, column in enumerate(zip(*keys, strict=True)):
-        first = near_clusters(column, detector.radius if place > 1 else 0)
-        found |= np.bincount(first)[first] > 1
+        near = near_clusters(column, detector.radius) if place > 1 and detector.radius else column
+        _, at, sizes = np.unique(near, return_inverse=True, return_counts=True)
+        found |= sizes[at] > 1
     return {n for n, is_near in zip(filed, found.tolist(), strict=True) if is_near}
 
 

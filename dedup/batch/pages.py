@@ -3,9 +3,10 @@
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Self, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from dedup.batch.loop import AtOnce, Loop
 from dedup.errors import DedupError

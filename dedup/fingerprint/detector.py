@@ -10,12 +10,13 @@ pages that share a megashingle (`dedup.fingerprint.methods`).
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from lxml import etree
+from msgspec.structs import replace
 from xxhash import xxh3_64_intdigest
 
 from dedup.errors import SettingsError

@@ -1,9 +1,10 @@
 """What is kept of a page, and what two of those say of each other."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from dedup.fingerprint.shingles import Hashes
 from dedup.printing import table
@@ -40,8 +41,7 @@ class Own(Struct, frozen=True):
     main: Hashes  #: the values of the shingles outside marked chrome, or of all if too little is: ascending
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Fingerprint:
+class Fingerprint(Struct, frozen=True, eq=False):
     """What is kept of a page in order to judge it and others against it.
 
     >>> Fingerprint(0xC0FFEE, bytes(128), tokens=120, links=3)
@@ -58,9 +58,9 @@ class Fingerprint:
     #: The same of its markup, which is all that a reader, a script or a link could see; the digest where there is none.
     markup: int = 0
     called: Called = UNCALLED  #: what it is called
-    said: int = field(default=0, compare=False)  #: the same, of all words of heading and address; not stored
-    #: What tells its own shingles from the chrome of its host; only a page that was just read has it.
-    own: Own | None = field(default=None, compare=False, repr=False)
+    said: int = 0  #: the same, of all words of heading and address; not stored, nor compared
+    #: What tells its own shingles from the chrome of its host; only a page that was just read has it.  Not compared.
+    own: Own | None = None
 
     @classmethod
     def unjudged(cls, reason: str, tokens: int = 0, links: int = 0) -> "Fingerprint":
@@ -70,6 +70,12 @@ class Fingerprint:
         Fingerprint(simhash=None, tokens=0, links=0, reason='binary')
         """
         return cls(None, b"", tokens, links, reason)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fingerprint) and astuple(self)[:-2] == astuple(other)[:-2]
+
+    def __hash__(self) -> int:
+        return hash((self.simhash, self.digest))
 
     def __repr__(self) -> str:
         simhash = None if self.hex is None else f"0x{self.hex}"

@@ -166,20 +166,19 @@ class Sketcher(Struct, frozen=True):
             shift *= 2
         return words & np.uint64(0xFFFFFFFFFFFFFFFF // self.kinds)
 
-    def estimate(self, either: int, both: int, equal: int) -> float:
-        """Returns the resemblance that three slot counts speak for; unbiased, except that it is kept within 0..1.
+    def estimate(self, either: Counts, both: Counts, equal: Counts) -> npt.NDArray[np.float64]:
+        """Returns the resemblances that slot counts speak for: float64, shape (n,); unbiased, except that they are kept within 0..1.
 
         Filled slots of different shingles are equal by chance once in c = 2^bits - 1; without those,
         equal slots out of non-empty ones estimate the resemblance (Li, Owen, Zhang 2012).  Its standard
         error is about sqrt(P(1-P) / slots) / (1 - 1/c) with P = R + (1-R)/c for pages of many shingles.
 
-        >>> two, eight = Sketcher(512, bits=2), Sketcher(512, bits=8)
-        >>> two.estimate(100, 100, 100), eight.estimate(100, 100, 50), two.estimate(0, 0, 0)
-        (1.0, 0.498..., 1.0)
+        >>> counts = np.array([[100, 100, 0], [100, 100, 0], [100, 50, 0]])
+        >>> Sketcher(512, bits=8).estimate(*counts).round(2).tolist()
+        [1.0, 0.5, 1.0]
         """
-        if either == 0:
-            return 1.0
-        return max(0.0, (self.kinds * equal - both) / ((self.kinds - 1) * either))
+        estimates = (self.kinds * equal - both) / ((self.kinds - 1) * np.maximum(either, 1))
+        return np.where(either == 0, 1.0, np.maximum(estimates, 0.0))
 
     def resemblance(self, a: bytes, b: bytes) -> float:
         """Estimated resemblance of two sketches."""
@@ -188,9 +187,7 @@ class Sketcher(Struct, frozen=True):
     def resemblances(self, stored: Hashes, query: bytes) -> npt.NDArray[np.float64]:
         """Estimated resemblance of n sketches, as `words` gives them, to one: float64, shape (n,).  O(n)."""
         own = self.words([query])
-        either, both, equal = self.matches(stored, own, own[:, :-1])[:3, 0]
-        estimates = (self.kinds * equal - both) / ((self.kinds - 1) * np.maximum(either, 1))
-        return np.where(either == 0, 1.0, np.maximum(estimates, 0.0))
+        return self.estimate(*self.matches(stored, own, own[:, :-1])[:3, 0])
 
 
 def _bits(*words: Hashes) -> Counts:

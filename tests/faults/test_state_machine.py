@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import tempfile
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from msgspec.structs import replace
 
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Entry, Index, Verdict, open_index

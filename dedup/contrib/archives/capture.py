@@ -5,10 +5,12 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
+
+from msgspec.structs import replace
 
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint

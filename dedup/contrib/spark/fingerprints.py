@@ -1,11 +1,11 @@
 """Turns pages into rows of a table with their fingerprints."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
 import pyarrow as pa
+from msgspec.structs import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema

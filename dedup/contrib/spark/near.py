@@ -119,8 +119,7 @@ def _compared(
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         left, right = (sketcher.words(batch.column(end).to_pylist()) for end in ("sketch", "against"))
-        counts = sketcher.match_counts(left, right).T.tolist()
-        alike = pa.array([sketcher.estimate(*three) for three in counts], pa.float64())
+        alike = pa.array(sketcher.estimate(*sketcher.match_counts(left, right)), pa.float64())
         columns = [*batch.columns[:5], alike, pc.greater_equal(alike, least)]
         yield pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names[:5], "resemblance", "duplicate"])
 

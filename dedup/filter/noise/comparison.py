@@ -9,7 +9,6 @@ its address means the same page.  Numbers that the kept page shows by now need n
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from dedup.filter.noise.again import Again
 from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.gaps import SEVERAL, Gaps
 from dedup.filter.noise.kept import KeptPages, Shown
@@ -26,13 +25,10 @@ from dedup.page.ids import have_one_address
 class Comparison:
     """Compares the pages of one crawl."""
 
-    def __init__(
-        self, kept: KeptPages, known: Known, asking: Again, undo: Callable[[str, str], None]
-    ) -> None:
+    def __init__(self, kept: KeptPages, known: Known, undo: Callable[[str, str], None]) -> None:
         """``undo`` is told of a kept page for which pages were dropped, and why these drops are not right."""
         self._kept = kept
         self._known = known
-        self._asking = asking
         self._undo = undo
 
     def step(self, here: Shown, kept: Shown, *, near: bool) -> Shown | str:
@@ -42,8 +38,9 @@ class Comparison:
             return kept if self.may_ask(kept) else UNASKED
         step = self._compare(here, kept, a, b, near=near)
         a, b = kept.read_nameless(), here.read_nameless()
-        if step and isinstance(step, str) and a and b:  # of pages in a row, the name is no content
-            step = self._compare(here, kept, a, b, near=near)
+        if step != NOISE and a and b:  # of pages in a row, the name is no content
+            nameless = self._compare(here, kept, a, b, near=near)
+            return nameless if isinstance(step, str) or nameless == NOISE else step
         return step
 
     def _compare(
@@ -156,8 +153,10 @@ class Comparison:
             return STAYED
         return page if self.may_ask(page) else UNASKED
 
-    def may_ask(self, page: Shown) -> bool:
-        return page.asked < ENOUGH and not page.is_gone and self._asking.may_ask(page.url)
+    @staticmethod
+    def may_ask(page: Shown) -> bool:
+        """Returns whether one more answer of a page may tell more."""
+        return page.asked < ENOUGH and not page.is_gone
 
     def _distrust(self, kind: Kind) -> None:
         """A page stayed as it is where others of its kind change: that is content, and what was dropped by it is fetched again."""

@@ -23,7 +23,7 @@ from dedup.filter.noise.known import Known
 from dedup.filter.noise.left import digest_of, least_of
 from dedup.filter.noise.likeness import Likeness, still_kept
 from dedup.filter.noise.manners import Manners
-from dedup.filter.noise.reasons import FAILED, GONE, UNKNOWN
+from dedup.filter.noise.reasons import FAILED, GONE, UNASKED, UNKNOWN
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.evidence import LEAST_PROBED
@@ -68,7 +68,7 @@ class Probe:
         self._manners = Manners(index, crawl)
         self._kept = KeptPages()
         self._known = Known(index, self._kept, self._likeness)
-        self._comparison = Comparison(self._kept, self._known, self.asking, undo)
+        self._comparison = Comparison(self._kept, self._known, undo)
         self.heard = self._known.heard
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
@@ -158,7 +158,7 @@ class Probe:
         if its_kind is kind or not kept.markup or not url:
             return False
         its, own = [await self._known.unique(page) for page in (kept, here)]
-        if not own.is_on(its) and own.words and not kind.asked and self._comparison.may_ask(here):
+        if not own.is_on(its) and own.words and not kind.asked and self._may_ask(here):
             await self._ask(visit, here, here)  # what tells them apart may be noise of its kind
             its, own = [await self._known.unique(page) for page in (kept, here)]
         if own.is_of_one_template(its) and not self._comparison.may_be_noise(here, kept):
@@ -171,14 +171,18 @@ class Probe:
 
     async def _content(self, visit: Visit, here: Shown, kept: Shown, *, near: bool) -> tuple[Shown, str]:
         """Returns a kept page as it is known by then, and why what differs is no noise, once that can be told; "" if it is."""
+        has_begun = False
         while True:
             kept = self._kept.get(kept.page_id) or kept
             step = self._comparison.step(here, kept, near=near)
             if not isinstance(step, Shown):
                 return kept, step
+            if not self.asking.may_ask(step.url, has_begun=has_begun):
+                return kept, UNASKED
             async with self.asking.turn(step.url):
                 if self._comparison.step(here, self._kept.get(kept.page_id) or kept, near=near) is not step:
                     continue  # others have learned it meanwhile
+                has_begun = True
                 if not await self._ask(visit, step, kept):
                     return kept, FAILED
 
@@ -223,7 +227,10 @@ class Probe:
     def _may_teach(self, here: Shown) -> bool:
         kind = self._known.kind(here.url)
         is_one_of_many = kind.kept + 1 >= SECTION * (1 + kind.asked) and (not kind.asked or bool(kind.gaps))
-        return is_one_of_many and self._known.may_learn(here.url) and self._comparison.may_ask(here)
+        return is_one_of_many and self._known.may_learn(here.url) and self._may_ask(here)
+
+    def _may_ask(self, page: Shown) -> bool:
+        return self._comparison.may_ask(page) and self.asking.may_ask(page.url)
 
     async def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
         """Notes a page that is kept, or one that is met again."""

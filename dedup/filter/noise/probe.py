@@ -177,7 +177,9 @@ class Probe:
             step = self._comparison.step(here, kept, near=near)
             if not isinstance(step, Shown):
                 return kept, step
-            if not self.asking.may_ask(step.url, has_begun=has_begun):
+            # As long as nothing has come of it, one answer of each page would teach nothing.
+            may_finish = has_begun and not any(kind.drops for kind in self._known.of_both(here.url, kept.url))
+            if not self.asking.may_ask(step.url, may_finish=may_finish):
                 return kept, UNASKED
             async with self.asking.turn(step.url):
                 if self._comparison.step(here, self._kept.get(kept.page_id) or kept, near=near) is not step:

@@ -144,6 +144,20 @@ def test_what_is_the_pages_own_decides_between_pages_in_one_chrome(tmp_path: Pat
     assert not re.search("^own ", without.stdout, re.MULTILINE)
 
 
+def test_of_pages_of_the_same_words_it_shows_where_their_markup_begins_to_differ(tmp_path: Path) -> None:
+    for name in ("open", "closed"):
+        page = product(1, "Brass lantern", 30).replace("<h1>", f"<!-- {name} --><h1 class={name}>")
+        (tmp_path / f"{name}.html").write_text(page)
+    lines = told(compare(tmp_path / "open.html", tmp_path / "closed.html").stdout)
+    assert lines["markup A"].startswith("... ")
+    assert "</nav><h1 class=open>Brass" in lines["markup A"]
+    assert "</nav><h1 class=closed>Brass" in lines["markup B"]
+    assert lines["verdict"] == "near-duplicates: their words are equal"
+    same = told(compare(tmp_path / "open.html", tmp_path / "open.html").stdout)
+    assert "markup A" not in same
+    assert same["verdict"] == "near-duplicates: they are equal"
+
+
 def stall(number: int, count: int = 0) -> str:
     """A page in 1,500 words of menu that nothing marks as one."""
     menu = " ".join(f"menu{word}" for word in range(1500))

@@ -16,11 +16,15 @@ from dedup.page.charset import decode
 from dedup.page.data import is_digest
 from dedup.page.html import Page
 from dedup.page.siblings import name_one_page
+from dedup.page.tokenizer import without_comments
 from dedup.printing import many, printable, table
 from dedup.settings import IndexSettings
+from dedup.texts.differences import equal_ends
 
 #: At most this many of the tokens that only one page has are shown.
 SHOWN = 20
+#: Characters of markup that are shown before the first that differs, and from there on.
+BEFORE, BEHIND = 40, 60
 #: Characters of a line before what it says: its name, and a space.
 WIDTH = 13
 
@@ -117,6 +121,8 @@ def compared(
         if a.own is not None and b.own is not None:
             equal = "equal" if a.markup == b.markup else "different"
             lines.append(("markup", f"{equal} (all that can be seen: tags, attributes, texts, links)"))
+            if a.digest == b.digest and a.markup != b.markup:
+                lines += _first_difference(*(side.page.markup for side in pages))
         if own is not None:
             lines += [("own", text) for text in describe_own(own)]
             lines.append(("host", known.describe(*(side.url for side in pages)) if known else nothing))
@@ -184,7 +190,7 @@ def _verdict(
     if not compared.duplicate:
         return False, "a page is too short to be judged"
     if a.digest == b.digest:
-        return True, "they are equal"
+        return True, "they are equal" if a.markup == b.markup else "their words are equal"
     return True, "nearly all that is own to each of them is on the other"
 
 
@@ -224,6 +230,16 @@ def _shown(only: Sequence[Sequence[str]], heading: str) -> Iterator[tuple[str, s
         if tokens:
             more = f" ... {len(tokens) - SHOWN:,} more" if len(tokens) > SHOWN else ""
             yield heading.format(name), printable(" ".join(tokens[:SHOWN])) + more
+
+
+def _first_difference(a: str, b: str) -> Iterator[tuple[str, str]]:
+    """Yields where the markup of two pages begins to differ, comments left out."""
+    octets = [without_comments(markup.encode("utf-8", "surrogatepass")) for markup in (a, b)]
+    texts = [each.decode("utf-8", "surrogatepass") for each in octets]
+    at = equal_ends(*texts)[0]
+    start = max(0, at - BEFORE)
+    for name, text in zip("AB", texts, strict=True):
+        yield f"markup {name}", printable(f"{'... ' * (start > 0)}{text[start : at + BEHIND]}")
 
 
 def _data(pages: Sequence[Side]) -> Iterator[tuple[str, str]]:

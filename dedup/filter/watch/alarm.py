@@ -60,7 +60,7 @@ class Alarm:
             return False
         count(self._stats, "alarms")
         logger.warning(
-            "Alarm: %s looks like %s different pages of %s. Is that a login wall, a captcha or an error page? "
+            "Alarm: %s looks like %s different pages of %s. Is that a login wall, a captcha, an error page, or one without content, such as a day without events? "
             "What was dropped for it is taken back, and from now on what looks like it is kept (the setting max_cluster)",
             inert(of),
             f"{max(len(names), len(paths)):,}",

@@ -96,14 +96,18 @@ class KeptPages:
         self._more = Latest[Name, Name](PAGES)
         self._held = dict[str, int]()  # characters of the markup that is held, by page id, the oldest first
         self._size = 0
-        self._read = OrderedDict[str, Shown]()
+        self._read = OrderedDict[str, tuple[Shown, int]]()  # and characters of its markup
+        self._read_size = 0
 
     def read(self, page: Shown) -> Sequence[Line]:
         """Returns the lines of a page, which are held for a while."""
-        self._read.pop(page.page_id, None)
-        self._read[page.page_id] = page
-        while len(self._read) > 1 and sum(each.size for each in self._read.values()) > MAX_READ:
-            self._read.popitem(last=False)[1].forget()
+        _, size = self._read.pop(page.page_id, (page, 0))
+        self._read[page.page_id] = page, page.size
+        self._read_size += page.size - size
+        while self._read_size > MAX_READ and len(self._read) > 1:
+            _, (oldest, size) = self._read.popitem(last=False)
+            self._read_size -= size
+            oldest.forget()
         return page.read()
 
     def read_last(self, page: Shown) -> Sequence[Line]:

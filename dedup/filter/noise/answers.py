@@ -158,7 +158,7 @@ def _paired(
     mine: list[Line], theirs: list[Line], names: AbstractSet[Said]
 ) -> tuple[list[tuple[Line, Line]], list[Line], list[Line]]:
     """Returns which line has become which, and those that have gone, and have come: of lines that are alike, nobody can tell which."""
-    first, second = ([_said(line) for line in lines] for lines in (mine, theirs))
+    first, second = ([_Words.of(line) for line in lines] for lines in (mine, theirs))
     pairs, free, alone = list[tuple[Line, Line]](), dict.fromkeys(range(len(theirs))), list[Line]()
     for line, said in zip(mine, first, strict=True):
         alike = [at for at in free if _are_alike(said, second[at], names)]
@@ -170,12 +170,28 @@ def _paired(
     return pairs, alone, [theirs[at] for at in free]
 
 
-def _are_alike(a: Sequence[Said], b: Sequence[Said], names: AbstractSet[Said]) -> bool:
+class _Words(NamedTuple):
+    """What a line says, as it is compared with many."""
+
+    said: frozenset[Said]
+    words: frozenset[tuple[str, int]]  #: each with how often it was there before
+    is_card: bool
+
+    @classmethod
+    def of(cls, line: Line) -> "_Words":
+        said, before = _said(line), Counter[str]()
+        words = set[tuple[str, int]]()
+        for word in chain.from_iterable(part for _, part in said):
+            words.add((word, before[word]))
+            before[word] += 1
+        return cls(frozenset(said), frozenset(words), len(said) > 1)
+
+
+def _are_alike(a: _Words, b: _Words, names: AbstractSet[Said]) -> bool:
     """Whether half of the words of two lines are the same; of two cards, most of their words, and a name."""
-    one, other = (Counter(word for _, words in said for word in words) for said in (a, b))
-    both, most = (one & other).total(), max(one.total(), other.total())
-    if len(a) > 1 or len(b) > 1:
-        return 2 * both > most and not names.isdisjoint({*a} & {*b})
+    both, most = len(a.words & b.words), max(len(a.words), len(b.words))
+    if a.is_card or b.is_card:
+        return 2 * both > most and not names.isdisjoint(a.said & b.said)
     return 2 * both >= most
 
 

@@ -211,8 +211,10 @@ def _without(
 def _without_gaps(tokens: tuple[str, ...], gaps: dict[Around, Shown], forgives: _Forgives) -> tuple[str, ...]:
     line = (START, *tokens, END)
     named = tuple([NUMBER if token[:1].isdigit() else token for token in line])
-    runs = list[tuple[int, int]]()
+    there, runs = {*line, *named}, list[tuple[int, int]]()
     for (before, after), shown in gaps.items():
+        if not (there.issuperset(before) and there.issuperset(after)):
+            continue
         starts = [at + len(before) for at in _places(line, named, before)]
         last = 0
         for end in _places(line, named, after) if starts else ():

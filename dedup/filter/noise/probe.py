@@ -182,8 +182,9 @@ class Probe:
             if not self.asking.may_ask(step.url, may_finish=may_finish):
                 return kept, UNASKED
             async with self.asking.turn(step.url):
-                if self._comparison.step(here, self._kept.get(kept.page_id) or kept, near=near) is not step:
-                    continue  # others have learned it meanwhile
+                now = self._comparison.step(here, self._kept.get(kept.page_id) or kept, near=near)
+                if now is not step or not self.asking.may_ask(step.url, may_finish=may_finish):
+                    continue  # others have learned it meanwhile, or have waited in vain
                 has_begun = True
                 if not await self._ask(visit, step, kept):
                     return kept, FAILED

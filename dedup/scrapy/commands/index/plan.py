@@ -41,8 +41,8 @@ REDIS_FILES = 3
 #:   ``disk`` are for URLs of 60 characters.  And they have µs of CPU of a claim, of the crawler for a file and of the
 #:   server for Redis: ``claim`` with its confirmation; more for each ``table`` (of a file, if it is searched by halves),
 #:   each ``bucket`` that is read, and each page that is looked at (``candidate``, ``entry``).
-#: * "crawler" has bytes of the process of a crawl: Scrapy, the filter at the start, and each page, measured up
-#:   to 50,000 pages, and then the filter's memory when it is full; a thousand tables of hosts are reckoned.
+#: * "crawler" has bytes of the process of a crawl: at its start, of the markup that it holds, and of each page; a thousand
+#:   tables of hosts are reckoned.
 #: * "shards" has bytes of Redis until a crawl by many workers has ended: a link that was handed over, and, with
 #:   DEDUP_HEIR = "rest", one that waits (packed, 154 bytes) and one that is done.
 #: * "recall" is that of simhash by its distance, on the worse of two sites (docs/measured.md, "What every default is worth").
@@ -147,10 +147,10 @@ def print_plan(detector: Detector, tables: int | None, scope: str, opts: argpars
         said.append(
             f"in Redis a claim looks at {MAX_READ:,} pages at most, so near-duplicates would be missed"
         )
-    scrapy, base, page, remembered, hosts = (decimal(int(octets)) for octets in CRAWLER.values())
+    start, held, page, hosts = (decimal(int(octets)) for octets in CRAWLER.values())
     said.append(
-        f"a crawler takes {scrapy} more for Scrapy, {base} for its filter, and {page} a page, measured up to 50,000 pages; the "
-        f"memory of the filter is full at {remembered}, after 50,000 pages, and its hosts take 96 kB each, at most {hosts}"
+        f"a crawler takes {start} more at its start, {held} for pages that its filter holds, {page} for each of the last "
+        f"100,000 pages, and 96 kB for each host, at most {hosts}"
     )
     link, waiting, done = (decimal(int(pages * octets)) for octets in SHARDS.values())
     said.append(

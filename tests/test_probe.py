@@ -27,6 +27,7 @@ from dedup.scrapy.requests.manner import Manner, asking, manner_of
 from dedup.scrapy.requests.visits import OWN
 from tests.support import slow
 from tests.support.coroutines import driven
+from tests.support.counting import grows
 from tests.support.foreign import gather, serving
 from tests.support.foreign.site import Asked
 from tests.support.foreign.site import Site as Served
@@ -566,6 +567,30 @@ def test_a_page_is_compared_with_one_that_has_a_parameter_more_unless_several_ha
     assert [found.url for found in kept.like(page, more=True)] == ["http://a.org/lamp?x=mail"]
     kept.add(shown("http://a.org/lamp?x=web"))
     assert kept.like(page, more=True) == []
+
+
+def test_a_page_is_read_in_as_many_steps_however_many_are_held() -> None:
+    def held(count: int) -> KeptPages:
+        kept = KeptPages()
+        for number in range(count):
+            kept.read(Shown(f"{number}", "http://a.org/", "", 0, 0, 0, "<p>a"))
+        return kept
+
+    page = Shown("page", "http://a.org/", "", 0, 0, 0, "<p>a")
+    assert grows(lambda kept: kept.read(page), held, 100) < 1.5
+
+
+def test_lines_of_read_pages_are_held_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.filter.noise.kept.MAX_READ", 30)
+    kept = KeptPages()
+    first, *others = (Shown(f"{number}", "http://a.org/", "", 0, 0, 0, "<p>a word") for number in range(4))
+    kept.read(first)
+    kept.read(others[0])
+    kept.read(first)  # now it is the last
+    kept.read(others[1])
+    assert [bool(page.lines) for page in (first, *others)] == [True, True, True, False]
+    kept.read(others[2])
+    assert [bool(page.lines) for page in (first, *others)] == [True, False, True, True]
 
 
 # --- Over HTTP --------------------------------------------------------------------------------------

@@ -27,15 +27,15 @@ class Again:
         self._rests = Latest[str, float]()  # by host, until when, by the monotonic clock
         self._turns = WeakValueDictionary[str, asyncio.Lock]()  # by host, those that anybody has or waits for
 
-    def may_ask(self, url: str, *, may_finish: bool = False) -> bool:
+    def may_ask(self, url: str, *, is_owed: bool = False) -> bool:
         """Returns whether one more page may be fetched, and such requests have not waited in vain for its host of late.
 
-        Who has begun to ask and ``may_finish`` asks on beyond the bound: then the next one has to wait the longer.
+        What ``is_owed`` may be beyond the bound: then others have to wait the longer.
         """
         pages, fetched, probed = (
             self._stats.get_value(f"dedup/{name}", 0) for name in ("pages", "probes", "probed")
         )
-        has_right = self._fetches and (may_finish or fetched < FIRST + SHARE * (pages + probed))
+        has_right = self._fetches and (is_owed or fetched < FIRST + SHARE * (pages + probed))
         return has_right and time.monotonic() >= self._rests.get(host(url), 0.0)
 
     def turn(self, url: str) -> asyncio.Lock:

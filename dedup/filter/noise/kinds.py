@@ -83,6 +83,7 @@ class Kind(Learned):
     """What is known of a kind of page."""
 
     kept: int = 0  #: its kept pages
+    requests: int = 0  #: for its pages, to fetch them again, answered or not
     #: Page ids of kept pages for which others were dropped by what the kind has shown.
     dropped: Latest[str, None] = field(default_factory=Latest)
     drops: int = 0  #: how many these were in all

@@ -178,12 +178,13 @@ class Probe:
             if not isinstance(step, Shown):
                 return kept, step
             # As long as nothing has come of it, one answer of each page would teach nothing.
-            may_finish = has_begun and not any(kind.drops for kind in self._known.of_both(here.url, kept.url))
-            if not self.asking.may_ask(step.url, may_finish=may_finish):
+            is_owed = has_begun and not any(kind.drops for kind in self._known.of_both(here.url, kept.url))
+            is_owed = is_owed or self._is_one_of_many(here)
+            if not self.asking.may_ask(step.url, is_owed=is_owed):
                 return kept, UNASKED
             async with self.asking.turn(step.url):
                 now = self._comparison.step(here, self._kept.get(kept.page_id) or kept, near=near)
-                if now is not step or not self.asking.may_ask(step.url, may_finish=may_finish):
+                if now is not step or not self.asking.may_ask(step.url, is_owed=is_owed):
                     continue  # others have learned it meanwhile, or have waited in vain
                 has_begun = True
                 if not await self._ask(visit, step, kept):
@@ -195,6 +196,7 @@ class Probe:
         What a page at hand shows is told of the kept one, of whose content it is.
         """
         page.asked += 1
+        self._known.kind(page.url).requests += 1
         filed = await self._index.find(kept.page_id)
         is_kept = page is kept and page.page_id != visit.page_id
         manner = (filed and self._manners.of(filed, visit)) if is_kept else self._crawl.manner(visit.origin)
@@ -229,11 +231,22 @@ class Probe:
 
     def _may_teach(self, here: Shown) -> bool:
         kind = self._known.kind(here.url)
-        is_one_of_many = kind.kept + 1 >= SECTION * (1 + kind.asked) and (not kind.asked or bool(kind.gaps))
-        return is_one_of_many and self._known.may_learn(here.url) and self._may_ask(here)
+        has_gaps = not kind.asked or bool(kind.gaps)
+        return (
+            self._is_one_of_many(here)
+            and has_gaps
+            and self._known.may_learn(here.url)
+            and self._may_ask(here)
+        )
+
+    def _is_one_of_many(self, page: Shown) -> bool:
+        """Whether a kind has had fewer requests than sections: one more is owed to it, whatever others have used up."""
+        kind = self._known.kind(page.url)
+        return kind.kept + 1 >= SECTION * (1 + max(kind.asked, kind.requests))
 
     def _may_ask(self, page: Shown) -> bool:
-        return self._comparison.may_ask(page) and self.asking.may_ask(page.url)
+        is_owed = self._is_one_of_many(page)
+        return self._comparison.may_ask(page) and self.asking.may_ask(page.url, is_owed=is_owed)
 
     async def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
         """Notes a page that is kept, or one that is met again."""

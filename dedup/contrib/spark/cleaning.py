@@ -109,9 +109,10 @@ def _note_verdicts(
     judged = in_order.select("id", "url", "size", "packed", "order").mapInArrow(work, from_arrow_schema(SAID))
     stats = Counts()
     for reason, count in pages.where("reason is not null").groupBy("reason").count().collect():
-        merge(stats, {"dedup/pages": count, "dedup/unjudged": count, f"dedup/unjudged/{reason}": count})
+        names = ("pages", "unjudged", f"unjudged/{reason}", "judges/read")
+        merge(stats, {f"dedup/{name}": count for name in names})
     if new := placed.where("part is null").count():
-        merge(stats, {"dedup/pages": new, "dedup/new": new})
+        merge(stats, {"dedup/pages": new, "dedup/new": new, "dedup/judges/index": new})
     journal.begin_verdicts()
     make_private(folder / "duplicates")
     with (folder / "duplicates").open("a", encoding="ascii") as log:

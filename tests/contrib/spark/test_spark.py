@@ -190,7 +190,7 @@ def test_mistakes_in_one_line(spark: Any) -> None:
         (table, {"text": "n", "url": "url"}, TypeError, "text names the column 'n' of int; allowed: strings"),
         (table, {"text": 7, "url": "url"}, TypeError, "text is 7; allowed: the name of a column"),
         (table, {"text": "body", "url": "url", "order": ["m"]}, ValueError, "order names the column 'm', which"),
-        (table, {"text": "body", "url": "url", "max_distence": 3}, TypeError, "there is no setting max_distence; is"),
+        (table, {"text": "body", "url": "url", "max_distence": 3}, TypeError, "there is no setting max_distence; did you"),
         (table, {"text": "body", "url": "url", "max_distance": 9}, SettingsError, "max_distance is 9; allowed: a whole"),
     ]  # fmt: skip
     for pages, given, kind, says in mistakes:

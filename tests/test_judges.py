@@ -15,7 +15,7 @@ from scrapy.settings import Settings
 
 from crawler import demo
 from dedup.droplog.kept import SUFFIX, read_kept
-from dedup.filter.judges import JUDGES
+from dedup.filter.judges import JUDGES, Judge
 from dedup.page.read import read
 from dedup.scrapy.commands.compare.run import crawled
 from dedup.scrapy.commands.index.why import print_reasons
@@ -38,20 +38,38 @@ def test_the_documents_have_the_table() -> None:
     assert [line for line in page.splitlines() if line.startswith("| `")] == rows
 
 
-@pytest.mark.parametrize("name", [judge.name for judge in JUDGES])
+@pytest.mark.parametrize("failing", JUDGES, ids=[judge.name for judge in JUDGES])
 @driven
 async def test_a_judge_that_fails_costs_no_page(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    failing: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(*_: object) -> None:
         raise RuntimeError("a fault of a judge")
 
-    judges = tuple(judge._replace(decide=fail) if judge.name == name else judge for judge in JUDGES)
+    judges = tuple(judge._replace(decide=fail) if judge is failing else judge for judge in JUDGES)
     monkeypatch.setattr("dedup.filter.judges.JUDGES", judges)
     async with filtering(tmp_path / "drops.jsonl") as it:
         assert (await it.judge("a")).startswith("keep")
-        assert (await it.judge("copy", "a")).startswith("keep")
+        is_asked = failing.hears & {"", "duplicate"}  # else the first is filed as ever
+        assert await it.judge("copy", "a") == ("keep: internal_error" if is_asked else "drop: /a")
     assert "can't be judged" in caplog.text
+
+
+@pytest.mark.parametrize("part", ["listener.judged", "_traps.see", "_copies.follow_up"])
+@driven
+async def test_what_fails_after_the_judges_costs_no_page(
+    part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    async with filtering(tmp_path / "drops.jsonl") as it:
+        assert await it.judge("a") == "keep: new"
+        of, _, name = part.partition(".")
+        monkeypatch.setattr(getattr(it.filter, of), name, fail)
+        assert await it.judge("copy", "a") == "keep: internal_error"
+    records = [json.loads(line) for line in (tmp_path / "drops.jsonl").read_text().splitlines()]
+    assert [record.get("undone") for record in records] == [None, "it can't be judged"]
 
 
 class Museum(dict[str, Answer]):

@@ -5,6 +5,7 @@ drop log.
 """
 
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -30,7 +31,10 @@ from dedup.filter.watch.traps import Traps
 from dedup.filter.watch.unreached import Unreached
 from dedup.index import Index, Verdict
 from dedup.page.urls import strip_user
+from dedup.printing import inert
 from dedup.settings import Action, FilterSettings
+
+logger = logging.getLogger(__name__)
 
 
 class Filter:
@@ -79,9 +83,23 @@ class Filter:
 
     async def judge(self, visit: Visit) -> Outcome:
         """Judges a page, and returns what becomes of it.  Whatever fails, the page is kept."""
+        case = await self._read(visit)
+        try:
+            return await self._judge(case)
+        except Exception as error:
+            if error is self._claimant.stopped_by:
+                raise
+            logger.exception("Kept %s: it can't be judged", inert(visit.url))
+            if case.record is not None:
+                self._undo(case.record, "it can't be judged")
+            case.verdict, case.record = Verdict.unjudged("internal_error"), None
+            count(self.stats, "unjudged", "internal_error")
+            return self._outcome(case)
+
+    async def _judge(self, case: Case) -> Outcome:
+        visit = case.visit
         self.unreached.visit(visit.url)
         self._copies.visit(visit.url)
-        case = await self._read(visit)
         verdict = await self._bench.decide(case)
         # What was dropped for it meanwhile is fetched again.
         if case.claimed.status == "new" != verdict.status:
@@ -175,8 +193,11 @@ class Filter:
             self.stats.inc_value(f"dedup/{name}", -1)
 
     def _tell_undone(self, line: bytes, why: str) -> None:
+        self._undo(json.loads(line), why)
+
+    def _undo(self, record: Record, why: str) -> None:
         with suppress(OSError):  # it was logged that the log can't be written, and Scrapy's log tells it, too
-            self.log.write(json.loads(line) | {"time": now(), "undone": why})
+            self.log.write({**record, "time": now(), "undone": why})
 
     def gave(self, page_id: str, kind: str, verdict: Verdict) -> None:
         """Says that an item of a page has been processed; see `Visit.kind`."""

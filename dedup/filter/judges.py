@@ -84,19 +84,10 @@ class Bench:
         self.canonicals = Canonicals()
 
     async def decide(self, case: Case) -> Verdict:
-        """Asks the judges in their order, and returns the verdict, with the name of the judge that decided.
-
-        One that fails keeps the page.
-        """
+        """Asks the judges in their order, and returns the verdict, with the name of the judge that decided."""
         heard = ""
         for judge in JUDGES:
-            try:
-                found = await judge.decide(self, case) if heard in judge.hears else None
-            except Exception as error:
-                if error is self.claimant.stopped_by:
-                    raise
-                logger.exception("Kept %s: it can't be judged", inert(case.visit.url))
-                found = Verdict.unjudged("internal_error")
+            found = await judge.decide(self, case) if heard in judge.hears else None
             if found is not None and found is not case.verdict:
                 beside = found.of or (found.near.url if found.near else "") or case.verdict.beside
                 case.verdict = replace(found, judge=judge.name, beside=found.beside or beside)

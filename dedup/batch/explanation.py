@@ -24,7 +24,7 @@ from dedup.texts.differences import equal_ends
 #: At most this many of the tokens that only one page has are shown.
 SHOWN = 20
 #: Characters of markup that are shown before the first that differs, and from there on.
-BEFORE, BEHIND = 40, 60
+AROUND = 50
 #: Characters of a line before what it says: its name, and a space.
 WIDTH = 13
 
@@ -237,9 +237,9 @@ def _first_difference(a: str, b: str) -> Iterator[tuple[str, str]]:
     octets = [without_comments(markup.encode("utf-8", "surrogatepass")) for markup in (a, b)]
     texts = [each.decode("utf-8", "surrogatepass") for each in octets]
     at = equal_ends(*texts)[0]
-    start = max(0, at - BEFORE)
+    start = max(0, at - AROUND)
     for name, text in zip("AB", texts, strict=True):
-        yield f"markup {name}", printable(f"{'... ' * (start > 0)}{text[start : at + BEHIND]}")
+        yield f"markup {name}", printable(f"{'... ' * (start > 0)}{text[start : at + AROUND]}")
 
 
 def _data(pages: Sequence[Side]) -> Iterator[tuple[str, str]]:

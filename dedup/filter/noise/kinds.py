@@ -112,6 +112,11 @@ class Kind(Learned):
         return self.asked > 0 and len(self.sample) >= ENOUGH
 
     @property
+    def is_owed(self) -> bool:
+        """Whether it has had fewer requests than sections: one more is owed to it, whatever other kinds have used up."""
+        return self.kept + 1 >= SECTION * (1 + max(self.asked, self.requests))
+
+    @property
     def is_due(self) -> bool:
         """Whether the next page to be dropped by it is asked itself first: the first is, and whenever there are four times as many."""
         return not self.drops & (self.drops + 1) and self.drops.bit_length() % 2 == 0

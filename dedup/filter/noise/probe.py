@@ -18,7 +18,6 @@ from typing import Any
 from dedup.filter.noise.again import Again
 from dedup.filter.noise.comparison import Comparison, is_near
 from dedup.filter.noise.kept import KeptPages, Shown
-from dedup.filter.noise.kinds import SECTION
 from dedup.filter.noise.known import Known
 from dedup.filter.noise.left import digest_of, least_of
 from dedup.filter.noise.likeness import Likeness, still_kept
@@ -171,22 +170,18 @@ class Probe:
 
     async def _content(self, visit: Visit, here: Shown, kept: Shown, *, near: bool) -> tuple[Shown, str]:
         """Returns a kept page as it is known by then, and why what differs is no noise, once that can be told; "" if it is."""
-        has_begun = False
         while True:
             kept = self._kept.get(kept.page_id) or kept
             step = self._comparison.step(here, kept, near=near)
             if not isinstance(step, Shown):
                 return kept, step
-            # As long as nothing has come of it, one answer of each page would teach nothing.
-            is_owed = has_begun and not any(kind.drops for kind in self._known.of_both(here.url, kept.url))
-            is_owed = is_owed or self._is_one_of_many(here)
+            is_owed = self._known.kind(here.url).is_owed
             if not self.asking.may_ask(step.url, is_owed=is_owed):
                 return kept, UNASKED
             async with self.asking.turn(step.url):
                 now = self._comparison.step(here, self._kept.get(kept.page_id) or kept, near=near)
                 if now is not step or not self.asking.may_ask(step.url, is_owed=is_owed):
                     continue  # others have learned it meanwhile, or have waited in vain
-                has_begun = True
                 if not await self._ask(visit, step, kept):
                     return kept, FAILED
 
@@ -231,21 +226,11 @@ class Probe:
 
     def _may_teach(self, here: Shown) -> bool:
         kind = self._known.kind(here.url)
-        has_gaps = not kind.asked or bool(kind.gaps)
-        return (
-            self._is_one_of_many(here)
-            and has_gaps
-            and self._known.may_learn(here.url)
-            and self._may_ask(here)
-        )
-
-    def _is_one_of_many(self, page: Shown) -> bool:
-        """Whether a kind has had fewer requests than sections: one more is owed to it, whatever others have used up."""
-        kind = self._known.kind(page.url)
-        return kind.kept + 1 >= SECTION * (1 + max(kind.asked, kind.requests))
+        is_owed = kind.is_owed and (not kind.asked or bool(kind.gaps))
+        return is_owed and self._known.may_learn(here.url) and self._may_ask(here)
 
     def _may_ask(self, page: Shown) -> bool:
-        is_owed = self._is_one_of_many(page)
+        is_owed = self._known.kind(page.url).is_owed
         return self._comparison.may_ask(page) and self.asking.may_ask(page.url, is_owed=is_owed)
 
     async def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:

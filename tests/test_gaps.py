@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -190,7 +191,7 @@ def test_what_one_page_has_shown_is_its_own(make: Make) -> None:
 
 
 def test_a_gap_forgives_only_what_it_has_shown() -> None:
-    known = learned(counter, "one", "two", "three")
+    known = learned(counter, *map(str, range(2 * MANY)))
     assert left("<h1>a</h1><p>seen 4,000 times", known) == left("<h1>a</h1><p>seen 99,000 times", known)
     assert left("<h1>a</h1><p>seen many times", known) != left("<h1>a</h1><p>seen 99,000 times", known)
     assert left("<h1>a</h1><p>sold 4,000 times", known) != left("<h1>a</h1><p>sold 99,000 times", known)
@@ -201,6 +202,46 @@ def test_an_advert_that_no_page_has_shown_is_forgiven_once_many_have_others() ->
     for count, is_forgiven in ((MANY - 1, False), (MANY, True)):
         known = learned(advert, *names[:count])
         assert (left(advert("another", 8), known) == left(advert("another", 9), known)) is is_forgiven
+
+
+ORDERS = [*permutations(["rope", "lamps", "oil", "tea", "tar"])]
+
+
+def in_order(at: int) -> str:
+    return f"<h1>a</h1><p>Only today at Fenwick's: {', '.join(ORDERS[at])}."
+
+
+def reordered(name: str, answer: int) -> str:
+    return in_order(11 * len(name) if answer == 1 else -11 * len(name) - 1)
+
+
+def test_words_that_have_moved_are_forgiven_in_any_order_and_other_words_are_not() -> None:
+    known = learned(reordered, "one", "four")
+    assert len({tuple(left(in_order(at), known)) for at in range(120)}) == 1
+    for name in ("three", "eleven", "thirteen"):
+        known.learn(name, changes(lines(reordered(name, 1)), lines(reordered(name, 2))))
+    assert "mead" in str(left(in_order(0).replace("tea", "mead"), known))
+
+
+def test_words_that_a_page_has_moved_are_compared_in_order() -> None:
+    own = own_of(reordered, "one")
+    orders = [left(in_order(at), own=own) for at in (33, 86)]
+    assert orders[0] == orders[1]
+    others = own_of(lambda name, answer: reordered(name, answer).replace("tea", "mead"), "one")
+    mead = in_order(33).replace("tea", "mead")
+    assert left(mead, own=others) != orders[0]
+    others.learn(
+        changes(lines(mead), lines(mead.replace("oil", "tin")))
+    )  # what changes as well hides none of them
+    assert "mead" in str(left(mead, own=others))
+
+
+def test_what_a_page_has_shown_itself_hides_no_gap_of_its_kind() -> None:
+    known = learned(reordered, "one", "four")
+    for at in range(120):
+        own = Own()
+        own.learn(changes(lines(in_order(7)), lines(in_order(at))))
+        assert left(in_order(7), known, own=own) == left(in_order(99), known)
 
 
 TOKENS = some.lists(

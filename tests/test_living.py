@@ -8,6 +8,7 @@ from itertools import cycle
 import pytest
 
 from benchmarks.living import ALL, copies
+from dedup.filter.noise import again
 from dedup.filter.noise.gaps import SEVERAL
 from dedup.filter.stats import Counts
 from dedup.scrapy.log.summary import summary
@@ -349,6 +350,27 @@ async def test_the_summary_tells_how_many_kept_pages_may_be_copies() -> None:
     unknown = stats["dedup/probe/unknown"]
     assert unknown > 0
     assert f"{unknown} of the kept pages may be copies" in summary(stats, "")
+
+
+@driven
+async def test_so_it_does_where_what_all_of_them_say_has_become_boilerplate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their adverts have nothing in common then, and one or another of them was seen to change."""
+    monkeypatch.setattr(again, "FIRST", 1)
+    monkeypatch.setattr(again, "SHARE", 0)
+    adverts = [name(at) for at in range(300)]
+
+    def html(chance: Chance) -> str:
+        advert = ", ".join(chance.sample(adverts, 40))
+        return f"<h1>What goes on</h1><p>{text(120, 'programme')}</p><aside><p>Today: {advert}.</p></aside>"
+
+    stats = Counts()
+    fates = await crawl(
+        [Answering(f"{HOST}/on/{slug(at, 'month')}", "programme", html) for at in range(60)], stats=stats
+    )
+    assert len(fates.kept) > 50
+    assert stats["dedup/probe/unknown"] >= len(fates.kept) - 10
 
 
 @driven

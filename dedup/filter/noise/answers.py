@@ -27,6 +27,19 @@ class Pair(NamedTuple):
     other: Line
     differences: list[Difference]
 
+    @property
+    def is_order(self) -> bool:
+        """Whether they have the same tokens in another order."""
+        return Counter(self.line.tokens) == Counter(self.other.tokens) and BREAK not in self.line.tokens
+
+    @property
+    def gaps(self) -> list[Difference]:
+        """Where they differ; of another order, all from the first difference to the last."""
+        if not self.is_order or not self.differences:
+            return self.differences
+        (first, _, start, _), (_, last, _, end) = self.differences[0], self.differences[-1]
+        return [(first, last, start, end)]
+
 
 class Changes(NamedTuple):
     """What differs between two answers."""

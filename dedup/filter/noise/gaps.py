@@ -2,7 +2,7 @@
 
 A gap is known by what stays around it: its blocks, and the tokens on either side in its line.  What one page has shown is its
 own.  On other pages of its kind a gap is one only if several have shown it, and it forgives only what it has shown on others:
-a number where numbers have changed, an advert that was there on another page.
+a number where numbers have changed, an advert that was there on another page, another order where nothing else has changed.
 """
 
 import re
@@ -37,7 +37,7 @@ class Shown(Struct):
     values: dict[int, str] = {}
     least: int = 0  #: tokens, at least
     most: int = 0  #: at most
-    stay: int = 0  #: lines that stood there in both of two answers
+    stay: int = 0  #: what stood there in both of two answers: lines, or numbers in one
     change: int = 0  #: and that stood in one
     steady: set[int] = set()  #: hashes of those that stood in both, and were never seen to come or go
 
@@ -77,16 +77,18 @@ class Gaps(Struct, gc=False):
     coming: dict[str, Shown] = {}  #: lines that come and go
     moving: dict[str, Shown] = {}  #: by group, lines that change their order
     version: int = 0  #: grows with every gap that is new
+    ordered: dict[str, dict[Around, Shown]] = {}  #: in lines, where tokens change their order alone
 
     def __bool__(self) -> bool:
-        return bool(self.within or self.coming or self.moving)
+        return bool(self.within or self.ordered or self.coming or self.moving)
 
     def learn(self, page: str, found: Changes) -> None:
         """Takes what differs between two answers to one request of a page for gaps."""
         before = self._size()
         for pair in found.pairs:
-            if has_room(pair.line.path, self.within):
-                self._note_within(page, pair)
+            in_lines = self.ordered if pair.is_order else self.within
+            if has_room(pair.line.path, in_lines):
+                _note(page, pair, in_lines.setdefault(pair.line.path, {}))
         for line in found.alone:
             if has_room(line.place, self.coming):
                 values = [hashed(line.tokens)] if _has_words(line) else []  # a number is met by chance
@@ -107,28 +109,31 @@ class Gaps(Struct, gc=False):
 
     def _size(self) -> tuple[int, ...]:
         alone = sum(not shown.is_all for shown in self.coming.values())
-        return sum(map(len, self.within.values())), len(self.coming), alone, len(self.moving)
+        within, ordered = (sum(map(len, known.values())) for known in (self.within, self.ordered))
+        return within, ordered, len(self.coming), alone, len(self.moving)
 
-    def _note_within(self, page: str, pair: Pair) -> None:
-        (path, a, _), (_, b, _), found = pair
-        line, known = (START, *a, END), self.within.setdefault(path, {})
-        ends = [0, *(1 + last for _, last, *_ in found)]
-        starts = [*(1 + first for first, *_ in found), len(line)]
-        for (first, last, start, end), before, after in zip(found, ends, starts[1:], strict=False):
-            mine, theirs = folded(a[first:last]), folded(b[start:end])
-            end_at = BREAK if mine == theirs else END  # a counter is one in all cards
-            around = Around(
-                _to_number(line[max(before, first + 1 - AROUND) : first + 1][::-1], end_at)[::-1],
-                _to_number(line[last + 1 : min(after, last + 1 + AROUND)], end_at),
-            )
-            if around.before[-1][:1].isdigit():  # a date before a counter
-                around = around._replace(before=(NUMBER,))
-            if not has_room(around, known):
-                continue
-            sizes = last - first, end - start
-            shown = known.setdefault(around, Shown(least=min(sizes)))
-            shown.add(page, mine, theirs)
-            shown.least, shown.most = min(shown.least, *sizes), max(shown.most, *sizes)
+
+def _note(page: str, pair: Pair, known: dict[Around, Shown]) -> None:
+    a, b, found = pair.line.tokens, pair.other.tokens, pair.gaps
+    line = (START, *a, END)
+    ends = [0, *(1 + last for _, last, *_ in found)]
+    starts = [*(1 + first for first, *_ in found), len(line)]
+    for (first, last, start, end), before, after in zip(found, ends, starts[1:], strict=False):
+        mine, theirs = folded(a[first:last]), folded(b[start:end])
+        end_at = BREAK if mine == theirs else END  # a counter is one in all cards
+        around = Around(
+            _to_number(line[max(before, first + 1 - AROUND) : first + 1][::-1], end_at)[::-1],
+            _to_number(line[last + 1 : min(after, last + 1 + AROUND)], end_at),
+        )
+        if around.before[-1][:1].isdigit():  # a date before a counter
+            around = around._replace(before=(NUMBER,))
+        if not has_room(around, known):
+            continue
+        sizes = last - first, end - start
+        shown = known.setdefault(around, Shown(least=min(sizes)))
+        shown.add(page, mine, theirs)
+        shown.stay, shown.change = shown.stay + (mine == theirs), shown.change + (mine != theirs)
+        shown.least, shown.most = min(shown.least, *sizes), max(shown.most, *sizes)
 
 
 def folded(tokens: Sequence[str]) -> int:

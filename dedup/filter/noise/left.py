@@ -13,8 +13,7 @@
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -43,17 +42,19 @@ class Own(Struct, gc=False):
 
     #: Tokens, from here to before there, by the lines that they are in.
     changed: dict[tuple[Any, ...], set[tuple[int, int]]] = {}
+    #: Likewise those that change their order alone.
+    ordered: dict[tuple[Any, ...], set[tuple[int, int]]] = {}
     come: set[tuple[Any, ...]] = set()  #: lines that come and go
     moved: set[str] = set()  #: groups of lines that change their order
 
     def learn(self, found: Changes) -> None:
         """Takes up what differs between two of its answers."""
         for pair in found.pairs:
+            known = self.ordered if pair.is_order else self.changed
             for at, line in ((0, pair.line), (2, pair.other)):
-                if has_room(key := tuple(line), self.changed):
-                    self.changed.setdefault(key, set()).update(
-                        (each[at], each[at + 1]) for each in pair.differences
-                    )
+                if has_room(key := tuple(line), known):
+                    runs = known.setdefault(key, set())
+                    runs.update((each[at], each[at + 1]) for each in pair.gaps)
         for line in found.alone:
             if len(self.come) < MAX_KNOWN:
                 self.come.add(tuple(line))
@@ -61,15 +62,10 @@ class Own(Struct, gc=False):
 
     def left(self, lines: Sequence[Line]) -> list[Line]:
         """Returns the lines of the page without what has changed."""
-        if not (self.changed or self.come):
-            return [*lines]
-        left = list[Line]()
-        for line in lines:
-            if (key := tuple(line)) in self.come:
-                continue
-            runs = self.changed.get(key)
-            left.append(Line(line.path, _masked(line.tokens, runs), line.place) if runs else line)
-        return left
+        return _without(lines, [], self)
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.ordered or self.come or self.moved)
 
 
 #: Tells whether a gap is one of a page, given what is there.
@@ -82,7 +78,10 @@ class _Rule(NamedTuple):
     gaps: Gaps
     within: _Forgives
     coming: _Forgives
-    several: int  #: pages that have to have shown that lines move
+    several: int  #: pages that have to have shown that lines move, or tokens
+
+    def is_order(self, shown: Shown, _: int) -> bool:
+        return len(shown.pages) >= self.several
 
 
 def left_of(
@@ -101,7 +100,7 @@ def left_of(
         return shown.has_met(page, value) or (not shown.steady and len(shown.pages) >= MANY)
 
     rules = [_Rule(kind, forgives, has_come if keeps_unmet else forgives, SEVERAL) for kind in kinds]
-    return _without(own.left(lines), rules, own.moved)
+    return _without(lines, rules, own)
 
 
 def as_on(
@@ -172,31 +171,36 @@ def digest_of(lines: Iterable[Line]) -> int:
     return hashed(["\0".join((line.path, *line.tokens, "")) for line in lines])
 
 
-def _without(
-    lines: Sequence[Line], rules: Sequence[_Rule], moved: AbstractSet[str] = frozenset()
-) -> list[Line]:
-    rules = [rule for rule in rules if rule.gaps]
-    if not rules and not moved:
+def _without(lines: Sequence[Line], rules: Sequence[_Rule], own: Own | None = None) -> list[Line]:
+    own, rules = own or Own(), [rule for rule in rules if rule.gaps]
+    if not (rules or own):
         return [*lines]
     found, moving, beneath, steps = list[Line](), list[list[Line]](), "\0", MAX_STEPS
     places = {place for rule in rules for place in rule.gaps.coming}
-    groups = {*moved}
+    groups = {*own.moved}
     for gaps, _, _, several in rules:
         groups |= {group for group, shown in gaps.moving.items() if len(shown.pages) >= several}
-    paths = {path for rule in rules for path in rule.gaps.within}
+    paths = {path for rule in rules for path in (*rule.gaps.within, *rule.gaps.ordered)}
     for line in lines:
         path, tokens, place = line
-        if place in places and any(
-            (coming := gaps.coming.get(place)) and may_come(coming, hashed(tokens))
-            for gaps, _, may_come, _ in rules
+        key = tuple(line) if own else ()
+        if key in own.come or (
+            place in places
+            and any(
+                (coming := gaps.coming.get(place)) and may_come(coming, hashed(tokens))
+                for gaps, _, may_come, _ in rules
+            )
         ):
             continue
-        for gaps, forgives, _, _ in rules if path in paths else ():
-            if within := gaps.within.get(path):
-                steps -= len(tokens) * len(within)
-                tokens = _without_gaps(tokens, within, forgives) if steps >= 0 else tokens
-        if tokens is not line.tokens:
-            line = Line(path, tokens, place)
+        runs, ordered = {*own.changed.get(key, ())}, {*own.ordered.get(key, ())}
+        for rule in rules if path in paths else ():
+            within, moving_in = rule.gaps.within.get(path, {}), rule.gaps.ordered.get(path, {})
+            steps -= len(tokens) * (len(within) + len(moving_in))
+            if steps >= 0:
+                runs.update(_gaps_in(tokens, within, rule.within))
+                ordered.update(_gaps_in(tokens, moving_in, rule.is_order))
+        if runs or ordered:
+            line = Line(path, _masked(tokens, runs, ordered), place)
         if place.startswith(beneath):
             moving[-1].append(line)
         elif groups and group_of(place) in groups:
@@ -208,10 +212,13 @@ def _without(
     return [*found, *(line for lines in sorted(moving) for line in lines)] if moving else found
 
 
-def _without_gaps(tokens: tuple[str, ...], gaps: dict[Around, Shown], forgives: _Forgives) -> tuple[str, ...]:
+def _gaps_in(
+    tokens: tuple[str, ...], gaps: dict[Around, Shown], forgives: _Forgives
+) -> Iterator[tuple[int, int]]:
+    """Yields where there are gaps among tokens, from here to before there."""
     line = (START, *tokens, END)
     named = tuple([NUMBER if token[:1].isdigit() else token for token in line])
-    there, runs = {*line, *named}, list[tuple[int, int]]()
+    there = {*line, *named}
     for (before, after), shown in gaps.items():
         if not (there.issuperset(before) and there.issuperset(after)):
             continue
@@ -222,18 +229,34 @@ def _without_gaps(tokens: tuple[str, ...], gaps: dict[Around, Shown], forgives: 
             if last <= first <= end - shown.least and end - first <= 2 * shown.most + 2:
                 last = end
                 if forgives(shown, folded(line[first:end])):
-                    runs.append((first, end))
-    return _masked(line, runs)[1:-1] if runs else tokens
+                    yield first - 1, end - 1
 
 
-def _masked(tokens: Sequence[str], runs: Iterable[tuple[int, int]]) -> tuple[str, ...]:
-    """Returns tokens with a `GAP` for each run of them."""
+def _masked(
+    tokens: Sequence[str], runs: Collection[tuple[int, int]], ordered: Collection[tuple[int, int]] = ()
+) -> tuple[str, ...]:
+    """Returns tokens with a `GAP` for each run of them, and sorted where they change their order alone."""
     left, last = list[str](), 0
-    for first, end in sorted(runs):
-        if first > last or not left:
-            left += (*tokens[last:first], GAP)
-        last = max(last, end)
+    gone = {at for first, end in runs for at in range(first, end)} if ordered else ()
+    for first, end in _as_one({*runs, *ordered}):
+        left += tokens[last:first]
+        if any(first <= start and stop <= end for start, stop in runs):
+            left.append(GAP)
+        if any(first <= start and stop <= end for start, stop in ordered):
+            left += sorted(token for at, token in enumerate(tokens[first:end], first) if at not in gone)
+        last = end
     return (*left, *tokens[last:])
+
+
+def _as_one(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Returns runs, those that meet as one."""
+    found = list[tuple[int, int]]()
+    for first, end in sorted(runs):
+        if found and first <= found[-1][1]:
+            first, last = found.pop()
+            end = max(last, end)
+        found.append((first, end))
+    return found
 
 
 def _places(line: tuple[str, ...], named: tuple[str, ...], some: tuple[str, ...]) -> Iterator[int]:

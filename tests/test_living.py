@@ -340,6 +340,33 @@ async def test_a_page_is_asked_as_long_as_its_copies_differ(order: int) -> None:
     assert len(fates.kept) <= 176  # of 240
 
 
+@pytest.mark.parametrize(
+    ("parts", "line"),
+    [
+        ("rope, oil, tea, tar, wick, {}", "<p>Tags: {}."),
+        ("data-shop=mill, lang=en, data-kind=lamp, id={}", "<p {}>A lamp of brass and of glass."),
+    ],
+)
+@driven
+async def test_words_or_attributes_that_change_their_order_each_time_tell_pages_apart_by_what_they_are(
+    parts: str, line: str
+) -> None:
+    def html(at: int, chance: Chance) -> str:
+        own = parts.format(name(at).replace(" ", "")).split(", ")
+        shown = (" " if "=" in parts else ", ").join(chance.sample(own, len(own)))
+        return f"<h1>Lamps</h1><p>{text(80, 'all')}</p>{line.format(shown)}<p>Seen {chance.randrange(10**6)} times"
+
+    pages = [
+        Answering(f"{HOST}/lamp/{slug(at, 'lamp')}{query}", f"{at}", partial(html, at))
+        for at in range(48)
+        for query in ("", "?utm_source=news", "?x=mail")
+    ]
+    fates = await crawl(shuffled(pages, 1), seed=1)
+    assert fates.lost() == set()
+    assert len(fates.kept) <= 60  # of 144
+    assert fates.requests <= 20
+
+
 @driven
 async def test_the_summary_tells_how_many_kept_pages_may_be_copies() -> None:
     pages = [

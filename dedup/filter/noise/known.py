@@ -27,6 +27,10 @@ def _compare(pairs: Iterable[tuple[Sequence[Line], Sequence[Line]]]) -> list[Cha
     return [changes(*pair) for pair in pairs]
 
 
+def _in_any_order(line: Line) -> tuple[str, ...]:
+    return (line.path, *sorted(line.tokens))
+
+
 class Known:
     """The kinds of page of one crawl."""
 
@@ -107,8 +111,8 @@ class Known:
         kind = self.kind(page.url)
         await self.look_anew(kind)
         a, b = self._kept.read(page), lines_of(answer.markup, page.url)
-        there = {*b}
-        if not has_own([line for line in a if line in there], kind):
+        there = {_in_any_order(line) for line in b}
+        if not has_own([line for line in a if _in_any_order(line) in there], kind):
             before = self._index.detector.read(page.markup, page.url)
             if not self._likeness.are_of_one(before, answer, page.url):
                 return False

@@ -367,6 +367,22 @@ async def test_words_or_attributes_that_change_their_order_each_time_tell_pages_
     assert fates.requests <= 20
 
 
+@pytest.mark.parametrize("item", ["{0} {1}", "<a href=/{1}>{0}</a>"])
+@driven
+async def test_items_that_change_their_order_each_time_tell_pages_apart_by_what_belongs_together(
+    item: str,
+) -> None:
+    def html(at: int, chance: Chance) -> str:
+        names = [name(3 * (at // 2) + number).replace(" ", "") for number in range(3)]
+        states = ["many", "few", "none"] if at % 2 else ["few", "many", "none"]
+        listed = chance.sample([item.format(*each) for each in zip(names, states, strict=True)], 3)
+        return f"<h1>Stock</h1><p>{text(80, 'all')}</p><p>Stock: {', '.join(listed)}.<p>Seen {chance.randrange(10**6)}"
+
+    pages = [Answering(f"{HOST}/lamp/{slug(at, 'lamp')}", f"{at}", partial(html, at)) for at in range(40)]
+    for order in range(1, 4):
+        assert (await crawl(shuffled(pages, order), seed=order)).lost() == set()
+
+
 @driven
 async def test_the_summary_tells_how_many_kept_pages_may_be_copies() -> None:
     pages = [

@@ -7,13 +7,16 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from dedup.filter.noise.lines import BREAK, Line, group_of, is_card
-from dedup.texts.differences import MAX_CELLS, edits
+from dedup.texts.differences import MAX_CELLS, edits, equal_ends
 
 #: Lines of one path, times their tokens, that are compared to see which has become which; and tokens of a page, times the gaps
 #: that are sought among them: half a second at most.  Beyond that, lines have come and gone, and no gap is known.
 MAX_STEPS = 1_000_000
 
 _SIGNS = frozenset(".,:/'-")
+#: What stands between items of a list, and at its ends.
+_BETWEEN = frozenset(",;|")
+_ENDS = _BETWEEN | {".", ":", "<>"}
 #: What two lists of tokens have at one place: in either, from here to before here.
 Difference = tuple[int, int, int, int]
 #: What a line says, with its path.
@@ -26,19 +29,7 @@ class Pair(NamedTuple):
     line: Line
     other: Line
     differences: list[Difference]
-
-    @property
-    def is_order(self) -> bool:
-        """Whether they have the same tokens in another order."""
-        return Counter(self.line.tokens) == Counter(self.other.tokens) and BREAK not in self.line.tokens
-
-    @property
-    def gaps(self) -> list[Difference]:
-        """Where they differ; of another order, all from the first difference to the last."""
-        if not self.is_order or not self.differences:
-            return self.differences
-        (first, _, start, _), (_, last, _, end) = self.differences[0], self.differences[-1]
-        return [(first, last, start, end)]
+    is_order: bool = False  #: it is one, and nothing but another order of items
 
 
 class Changes(NamedTuple):
@@ -61,12 +52,51 @@ def changes(a: Sequence[Line], b: Sequence[Line]) -> Changes:
         gone, come = left.get(path, []), others.get(path, [])
         steps -= (len(gone) + len(come)) * sum(len(line.tokens) for line in (*gone, *come))
         pairs, gone, come = _paired(gone, come, names) if steps >= 0 else ([], gone, come)
-        found.pairs.extend(Pair(*pair, differences(*(line.tokens for line in pair))) for pair in pairs)
+        found.pairs.extend(compared(*pair) for pair in pairs)
         went += gone
         came += come
     found.alone.extend((*_only(went, came), *_only(came, went)))
     found.moved.update(_moved(a, b, mine & theirs, found.pairs))
     return found
+
+
+def compared(line: Line, other: Line) -> Pair:
+    """Returns in what two lines differ that are one."""
+    a, b = line.tokens, other.tokens
+    head, tail = equal_ends(a, b)
+    while head > 1 and a[head - 1] not in _ENDS:
+        head -= 1
+    while tail and a[-tail] not in _ENDS:
+        tail -= 1
+    last, end = len(a) - tail, len(b) - tail
+    if (
+        last - head == end - head
+        and Counter(items(a[head:last])) == Counter(items(b[head:end]))
+        and BREAK not in a
+    ):
+        return Pair(line, other, [(head, last, head, end)], is_order=True)
+    return Pair(line, other, differences(a, b))
+
+
+def items(tokens: Sequence[str]) -> list[tuple[str, ...]]:
+    """Returns what is listed, with the signs between: of one tag its attributes.
+
+    >>> items(["oil", ",", "brass", "lamps"]), items([" id=", "7", " lang=", "en"])
+    ([('oil',), (',',), ('brass', 'lamps')], [(' id=', '7'), (' lang=', 'en')])
+    """
+    found, item = list[tuple[str, ...]](), list[str]()
+    is_tag = not any(token[:1] == "<" for token in tokens)
+    is_tag = is_tag and any(token[:1] == " " and len(token) > 1 for token in tokens)
+    for token in tokens:
+        starts = token[:1] == " " and len(token) > 1 if is_tag else token in _BETWEEN
+        if starts:
+            found.append(tuple(item))
+            item = []
+        if starts and not is_tag:
+            found.append((token,))
+        else:
+            item.append(token)
+    return [*filter(None, (*found, tuple(item)))]
 
 
 def _only(lines: Sequence[Line], others: Sequence[Line]) -> Iterator[Line]:

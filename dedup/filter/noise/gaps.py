@@ -2,7 +2,8 @@
 
 A gap is known by what stays around it: its blocks, and the tokens on either side in its line.  What one page has shown is its
 own.  On other pages of its kind a gap is one only if several have shown it, and it forgives only what it has shown on others:
-a number where numbers have changed, an advert that was there on another page, another order where nothing else has changed.
+a number where numbers have changed, an advert that was there on another page.  Where items of a list have only moved, any order is
+forgiven, and no other item.
 """
 
 import re
@@ -77,7 +78,7 @@ class Gaps(Struct, gc=False):
     coming: dict[str, Shown] = {}  #: lines that come and go
     moving: dict[str, Shown] = {}  #: by group, lines that change their order
     version: int = 0  #: grows with every gap that is new
-    ordered: dict[str, dict[Around, Shown]] = {}  #: in lines, where tokens change their order alone
+    ordered: dict[str, dict[Around, Shown]] = {}  #: in lines, where items change their order alone
 
     def __bool__(self) -> bool:
         return bool(self.within or self.ordered or self.coming or self.moving)
@@ -114,7 +115,7 @@ class Gaps(Struct, gc=False):
 
 
 def _note(page: str, pair: Pair, known: dict[Around, Shown]) -> None:
-    a, b, found = pair.line.tokens, pair.other.tokens, pair.gaps
+    a, b, found = pair.line.tokens, pair.other.tokens, pair.differences
     line = (START, *a, END)
     ends = [0, *(1 + last for _, last, *_ in found)]
     starts = [*(1 + first for first, *_ in found), len(line)]

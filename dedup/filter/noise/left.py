@@ -11,14 +11,15 @@
 (True, False, ('<p', 'Seen', '<*', 'times'))
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from dedup.filter.noise.answers import MAX_STEPS, Changes
+from dedup.filter.noise.answers import MAX_STEPS, Changes, items
 from dedup.filter.noise.gaps import (
     END,
     GAP,
@@ -54,7 +55,7 @@ class Own(Struct, gc=False):
             for at, line in ((0, pair.line), (2, pair.other)):
                 if has_room(key := tuple(line), known):
                     runs = known.setdefault(key, set())
-                    runs.update((each[at], each[at + 1]) for each in pair.gaps)
+                    runs.update((each[at], each[at + 1]) for each in pair.differences)
         for line in found.alone:
             if len(self.come) < MAX_KNOWN:
                 self.come.add(tuple(line))
@@ -78,7 +79,7 @@ class _Rule(NamedTuple):
     gaps: Gaps
     within: _Forgives
     coming: _Forgives
-    several: int  #: pages that have to have shown that lines move, or tokens
+    several: int  #: pages that have to have shown that lines move, or items
 
     def is_order(self, shown: Shown, _: int) -> bool:
         return len(shown.pages) >= self.several
@@ -144,9 +145,9 @@ def steady_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[
     """Returns the lines of a page that it has not shown to change; beside some that it has, those count that others have."""
 
     def has_changed(line: Line, shown: Shown) -> bool:
-        return GAP in line.tokens or (line.place in places and shown.has_met(page, hashed(line.tokens)))
+        return line not in there or (line.place in places and shown.has_met(page, hashed(line.tokens)))
 
-    places, coming = {key[2] for key in own.come}, [kind.coming for kind in kinds]
+    there, places, coming = {*lines}, {key[2] for key in own.come}, [kind.coming for kind in kinds]
     return [
         line
         for line in left_of(lines, page, own)
@@ -235,15 +236,17 @@ def _gaps_in(
 def _masked(
     tokens: Sequence[str], runs: Collection[tuple[int, int]], ordered: Collection[tuple[int, int]] = ()
 ) -> tuple[str, ...]:
-    """Returns tokens with a `GAP` for each run of them, and sorted where they change their order alone."""
+    """Returns tokens with a `GAP` for each run of them, and what is listed sorted where only its order changes."""
     left, last = list[str](), 0
-    gone = {at for first, end in runs for at in range(first, end)} if ordered else ()
+    gaps, orders = (sorted(start for start, _ in each) for each in (runs, ordered))
+    gone = {at for first, end in _as_one(runs) for at in range(first, end)} if ordered else ()
     for first, end in _as_one({*runs, *ordered}):
         left += tokens[last:first]
-        if any(first <= start and stop <= end for start, stop in runs):
+        if bisect_left(gaps, first) < bisect_right(gaps, end):
             left.append(GAP)
-        if any(first <= start and stop <= end for start, stop in ordered):
-            left += sorted(token for at, token in enumerate(tokens[first:end], first) if at not in gone)
+        if bisect_left(orders, first) < bisect_right(orders, end):
+            listed = [token for at, token in enumerate(tokens[first:end], first) if at not in gone]
+            left += chain.from_iterable(sorted(items(listed)))
         last = end
     return (*left, *tokens[last:])
 

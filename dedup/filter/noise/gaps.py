@@ -132,7 +132,7 @@ def _note(page: str, pair: Pair, known: dict[Around, Shown]) -> None:
             continue
         sizes = last - first, end - start
         shown = known.setdefault(around, Shown(least=min(sizes)))
-        shown.add(page, mine, theirs)
+        shown.add(page, *([] if pair.is_order else (mine, theirs)))  # an order forgives no value
         shown.stay, shown.change = shown.stay + (mine == theirs), shown.change + (mine != theirs)
         shown.least, shown.most = min(shown.least, *sizes), max(shown.most, *sizes)
 

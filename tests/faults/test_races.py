@@ -7,6 +7,7 @@ import sys
 import threading
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,6 +102,34 @@ def test_eight_threads_that_open_one_file_at_once_share_it(tmp_path: Path) -> No
     assert len(outcomes) == WORKERS
     assert kept == 50
     assert in_file(tmp_path / "index.sqlite") == 50
+
+
+def test_a_run_that_ends_keeps_others_out_while_it_looks_for_its_pages(tmp_path: Path) -> None:
+    """Another one that writes what it has confirmed takes pages out of those."""
+    free: list[bool] = []
+
+    class Looked(dict[str, Any]):
+        def values(self) -> Any:
+            thread = threading.Thread(target=try_lock)
+            thread.start()
+            thread.join()
+            return super().values()
+
+    def try_lock() -> None:
+        free.append(shelf.lock.acquire(blocking=False))
+        if free[-1]:
+            shelf.lock.release()
+
+    async def crawl() -> None:
+        async with open_index(f"file:{tmp_path / 'index.sqlite'}", DETECTOR) as index:
+            await index.claim("one", "http://a/", fingerprint_of(1))
+            nonlocal shelf
+            shelf = index._shelf  # type: ignore[attr-defined]
+            shelf.live = Looked(shelf.live)
+
+    shelf: Any = None
+    asyncio.run(crawl())
+    assert free == [False]
 
 
 HOLD = """

@@ -87,10 +87,13 @@ class Shelf:
 
     def end(self, run: str, *, finished: bool) -> bool:
         """Closes a run, if it is not open elsewhere, and returns whether it was the last."""
-        if not self._runs.end(run, finished=finished):
-            return False
-        for live in [live for live in self.live.values() if live.entry.run == run and live.state.is_pending]:
-            self.release(live)
+        with self.lock:  # others may be writing what they have confirmed
+            if not self._runs.end(run, finished=finished):
+                return False
+            own = [live for live in self.live.values() if live.entry.run == run]
+            for live in own:
+                if live.state.is_pending:
+                    self.release(live)
         if self.store:
             with suppress(DedupError):  # then it seems to have died
                 self.store.end(run)

@@ -237,28 +237,34 @@ def test_words_that_a_page_has_moved_are_compared_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "parts", "others"),
+    ("between", "parts", "others"),
     [
-        ("<p>Stock: {}.", ("rope 5", "oil 7", "tea 9"), ("rope 7", "oil 5", "tea 9")),
-        ("<p>By: {}.", ("<a href=/u>Ann</a>", "<a href=/v>Bob</a>"), ("<a href=/u>Bob</a>", "<a href=/v>Ann</a>")),
-        ("<p>By: {}", ("<i class=a id=u>Ann</i>", "<i class=b id=v>Bob</i>"), ("<i class=b id=u>Ann</i>", "<i class=a id=v>Bob</i>")),
+        (", ", ("rope 5", "oil 7", "tea 9"), ("rope 7", "oil 5", "tea 9")),
+        (", ", ("rope 1,50", "oil 1,75"), ("rope 1,75", "oil 1,50")),
+        ("; ", ("Ann: rope, oil", "Bob: rope, tar"), ("Ann: rope, tar", "Bob: rope, oil")),
+        (", ", ("<a href=/u>Ann</a>", "<a href=/v>Bob</a>"), ("<a href=/u>Bob</a>", "<a href=/v>Ann</a>")),
+        (" | ", ("<i class=a id=u>Ann</i>", "<i class=b id=v>Bob</i>"), ("<i class=b id=u>Ann</i>", "<i class=a id=v>Bob</i>")),
+        (", ", ("<i title='a, x'>Ann</i>", "<i title='b, x'>Bob</i>"), ("<i title='b, x'>Ann</i>", "<i title='a, x'>Bob</i>")),
     ],
 )  # fmt: skip
 def test_what_belongs_together_is_compared_together(
-    line: str, parts: tuple[str, ...], others: tuple[str, ...]
+    between: str, parts: tuple[str, ...], others: tuple[str, ...]
 ) -> None:
-    def make(name: str, answer: int) -> str:
-        return f"<h1>a</h1>{line.format(', '.join(parts[:: answer * 2 - 3]))}"
+    def page(parts: tuple[str, ...], more: str = "") -> str:
+        return f"<h1>a</h1><p>{more}Stock: {between.join(parts)}."
 
-    def shown(parts: tuple[str, ...], *kinds: Gaps) -> list[Line]:
-        return left(f"<h1>a</h1>{line.format(', '.join(parts))}", *kinds, own=own)
+    def answer(name: str, number: int) -> str:
+        return page(parts[:: 2 * number - 3])
 
-    own = Own()
-    assert shown(parts, learned(make, "one", "two")) != shown(others, learned(make, "one", "two"))
-    own = own_of(make, "one")
-    assert shown(parts) == shown(parts[::-1])
-    own.learn(changes(*(lines(make("", answer).translate(str.maketrans("59", "95"))) for answer in (1, 2))))
-    assert shown(parts) != shown(others)
+    own, kind = own_of(answer, "one"), learned(answer, "one", "two")
+    orders = parts, parts[::-1], others
+    for same, turned, crossed in (
+        [left(page(each), own=own) for each in orders],
+        [left(page(each), kind) for each in orders],
+    ):
+        assert same == turned != crossed
+    own.learn(changes(lines(page(parts)), lines(page(parts, "Our "))))
+    assert left(page(parts), own=own) != left(page(others), own=own)
 
 
 def test_what_a_page_has_shown_itself_hides_no_gap_of_its_kind() -> None:

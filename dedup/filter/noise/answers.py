@@ -14,9 +14,9 @@ from dedup.texts.differences import MAX_CELLS, edits, equal_ends
 MAX_STEPS = 1_000_000
 
 _SIGNS = frozenset(".,:/'-")
-#: What stands between items of a list, and at its ends.
-_BETWEEN = frozenset(",;|")
-_ENDS = _BETWEEN | {".", ":", "<>"}
+#: What stands between items of a list, the sign first that parts lists in a list; and at its ends.
+_BETWEEN = "|", ";", ","
+_ENDS = {*_BETWEEN, ".", ":", "<>"}
 #: What two lists of tokens have at one place: in either, from here to before here.
 Difference = tuple[int, int, int, int]
 #: What a line says, with its path.
@@ -69,34 +69,36 @@ def compared(line: Line, other: Line) -> Pair:
     while tail and a[-tail] not in _ENDS:
         tail -= 1
     last, end = len(a) - tail, len(b) - tail
-    if (
-        last - head == end - head
-        and Counter(items(a[head:last])) == Counter(items(b[head:end]))
-        and BREAK not in a
-    ):
+    if Counter(items(a[head:last])) == Counter(items(b[head:end])) and BREAK not in a:
         return Pair(line, other, [(head, last, head, end)], is_order=True)
     return Pair(line, other, differences(a, b))
 
 
 def items(tokens: Sequence[str]) -> list[tuple[str, ...]]:
-    """Returns what is listed, with the signs between: of one tag its attributes.
+    """Returns what is listed, with the signs between, but for lists in a list; of one tag its attributes.
 
-    >>> items(["oil", ",", "brass", "lamps"]), items([" id=", "7", " lang=", "en"])
-    ([('oil',), (',',), ('brass', 'lamps')], [(' id=', '7'), (' lang=', 'en')])
+    >>> items("oil , brass lamps".split()), items(["Ann", ":", "tea", ",", "oil", ";", "Bob"])
+    ([('oil',), (',',), ('brass', 'lamps')], [('Ann', ':', 'tea', ',', 'oil'), (';',), ('Bob',)])
+    >>> items("rope 1 , 50".split()), items([" id=", "7", " lang=", "en"])
+    ([('rope', '1', ',', '50')], [(' id=', '7'), (' lang=', 'en')])
     """
-    found, item = list[tuple[str, ...]](), list[str]()
-    is_tag = not any(token[:1] == "<" for token in tokens)
-    is_tag = is_tag and any(token[:1] == " " and len(token) > 1 for token in tokens)
-    for token in tokens:
-        starts = token[:1] == " " and len(token) > 1 if is_tag else token in _BETWEEN
-        if starts:
-            found.append(tuple(item))
-            item = []
-        if starts and not is_tag:
-            found.append((token,))
-        else:
-            item.append(token)
-    return [*filter(None, (*found, tuple(item)))]
+    attributes = [at for at, token in enumerate(tokens) if token[:1] == " " and len(token) > 1]
+    if attributes and not any(token[:1] == "<" for token in tokens):
+        cuts = {*attributes}
+    else:
+        signs = [*_signs_between(tokens)]
+        sign = next((sign for sign in _BETWEEN if any(tokens[at] == sign for at in signs)), "")
+        cuts = {end for at in signs if tokens[at] == sign for end in (at, at + 1)}
+    return [tuple(tokens[start:end]) for start, end in pairwise(sorted({0, *cuts, len(tokens)}))]
+
+
+def _signs_between(tokens: Sequence[str]) -> Iterator[int]:
+    """Yields where signs stand that may part items: not in a tag, nor in a number."""
+    is_inside = False
+    for at, token in enumerate(tokens):
+        is_inside = token != "<>" and (is_inside or (token[:1] == " " and len(token) > 1))
+        if token in _BETWEEN and not is_inside and not _is_number(tokens[max(0, at - 1) : at + 2]):
+            yield at
 
 
 def _only(lines: Sequence[Line], others: Sequence[Line]) -> Iterator[Line]:

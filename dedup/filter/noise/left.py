@@ -81,7 +81,7 @@ class _Rule(NamedTuple):
     coming: _Forgives
     several: int  #: pages that have to have shown that lines move, or items
 
-    def is_order(self, shown: Shown, _: int) -> bool:
+    def ordered(self, shown: Shown, _: int) -> bool:
         return len(shown.pages) >= self.several
 
 
@@ -199,7 +199,7 @@ def _without(lines: Sequence[Line], rules: Sequence[_Rule], own: Own | None = No
             steps -= len(tokens) * (len(within) + len(moving_in))
             if steps >= 0:
                 runs.update(_gaps_in(tokens, within, rule.within))
-                ordered.update(_gaps_in(tokens, moving_in, rule.is_order))
+                ordered.update(_gaps_in(tokens, moving_in, rule.ordered))
         if runs or ordered:
             line = Line(path, _masked(tokens, runs, ordered), place)
         if place.startswith(beneath):

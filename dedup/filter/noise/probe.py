@@ -126,7 +126,8 @@ class Probe:
                 # Meanwhile it may have failed.
                 found = await still_kept(self._index, kept.page_id, kept.digest)
                 return (*found, kept, rule) if found else replace(verdict, why=GONE, beside=kept.url)
-            if (why in UNKNOWN and (near or kept.markup)) or (near and verdict.why not in UNKNOWN):
+            is_unknown = why in UNKNOWN and (near or bool(kept.markup))
+            if is_unknown or (near and verdict.why not in UNKNOWN):
                 verdict = replace(verdict, why=why, beside=kept.url)
         await self._learn_of_section(visit, here)
         return verdict

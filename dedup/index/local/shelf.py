@@ -90,10 +90,9 @@ class Shelf:
         with self.lock:  # others may be writing what they have confirmed
             if not self._runs.end(run, finished=finished):
                 return False
-            own = [live for live in self.live.values() if live.entry.run == run]
+            own = [live for live in self.live.values() if live.entry.run == run and live.state.is_pending]
             for live in own:
-                if live.state.is_pending:
-                    self.release(live)
+                self.release(live)
         if self.store:
             with suppress(DedupError):  # then it seems to have died
                 self.store.end(run)

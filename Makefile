@@ -4,7 +4,7 @@
 # make check                              checks lint, format, types and the directions of imports
 # make plugin                             runs the tests of the add-on on the oldest Scrapy and on the newest
 # make companions                         runs the tests of the add-on beside other packages for Scrapy
-# make settings                           writes what stands elsewhere of the settings in dedup/settings.py
+# make settings                           writes what stands elsewhere of the settings, and the tables of figures in docs
 # make bench [BENCH="--pages 100000"]     measures us beside our peers; takes a quarter of an hour
 # make spark                              runs the tests of dedup.contrib.spark with PySpark, which is 460 MB; needs Java 17
 # make slow                               runs the tests that take long, which 'make test' leaves out

@@ -1,6 +1,6 @@
 """The ablation table of benchmarks/RESULTS.md: one command per row, on one or more collections.
 
-python benchmarks/ablation.py NAME.pairs.tsv.gz [NAME2.pairs.tsv.gz ...] --root FOLDER
+python benchmarks/ablation.py NAME.pairs.tsv.gz [NAME2.pairs.tsv.gz ...] --root FOLDER [--figures FILE]
 """
 
 import argparse
@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from benchmarks import figures
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -45,7 +47,9 @@ def main() -> None:
     )
     parser.add_argument("pairs", type=Path, nargs="+")
     parser.add_argument("--root", type=Path, required=True)
+    figures.add_option(parser)
     arguments = parser.parse_args()
+    found = list[dict[str, object]]()
     names = [pairs.name.partition(".")[0] for pairs in arguments.pairs]
     print(
         "| change | "
@@ -54,24 +58,28 @@ def main() -> None:
     )
     print("| --- |" + " --- |" * (len(names) + 1))
     for name, options in ROWS:
-        cells = []
+        cells, row = list[str](), dict[str, object]({"change": name})
         for pairs in arguments.pairs:
-            with tempfile.NamedTemporaryFile(suffix=".json") as figures:
+            with tempfile.NamedTemporaryFile(suffix=".json") as out:
                 command = [
                     sys.executable,
                     "-m",
                     "benchmarks.quality",
                     str(pairs.resolve()),
                     "--json",
-                    figures.name,
+                    out.name,
                 ]
                 command += ["--root", str(arguments.root.resolve()), "--quick", *shlex.split(options)]
                 subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-                (row,) = json.load(figures)["rows"]
-            cells.append(
-                f"{row['false']}/{row['drops']:,} ({100 * row['false_rate']:.2f} %), {row['recall']:.4f}"
-            )
+                (measured,) = json.load(out)["rows"]
+            rate, recall = f"{100 * measured['false_rate']:.2f} %", round(measured["recall"], 4)
+            cells.append(f"{measured['false']}/{measured['drops']:,} ({rate}), {recall:.4f}")
+            site = pairs.name.partition(".")[0]
+            row |= {f"{site}: false": rate, f"{site}: recall": recall}
+        if "--features" not in options:  # what no setting changes is for the lab book
+            found.append(row)
         print(f"| {name} | {' | '.join(cells)} | {f'`{options}`' if options else ''} |", flush=True)
+    figures.write(arguments.figures, found)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What `scrapy dedup` does in a second of CPU time on one core: a folder of HTML, and the same pages as WARC.
 
-    python benchmarks/archives.py FOLDER [--rounds 3]
+    python benchmarks/archives.py FOLDER [--rounds 3] [--figures FILE]
 
 In each round, fingerprints alone are made of the same pages, so that rounds on a busy machine can be compared.
 """
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+from benchmarks import figures
 from dedup import Detector
 from dedup.contrib.archives import Cleaning, Item, fingerprint, open_input
 
@@ -59,6 +60,7 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
+    figures.add_option(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -84,6 +86,10 @@ def main() -> None:
         print(f"{pages:,} pages, median of {options.rounds} rounds, pages a second of CPU time")
         for name, rates in found.items():
             print(f"{median(rates):7.0f}  {name}")
+        figures.write(
+            options.figures,
+            [{"what": name, "pages a second": round(median(rates))} for name, rates in found.items()],
+        )
 
 
 if __name__ == "__main__":

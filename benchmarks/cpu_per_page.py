@@ -1,6 +1,6 @@
 """CPU per judged page of a crawl with and without the filter.
 
-    python benchmarks/cpu_per_page.py FOLDER [--rounds 3] [--pages 150] [--only memory ...]
+    python benchmarks/cpu_per_page.py FOLDER [--rounds 3] [--pages 150] [--only memory ...] [--in-python] [--figures FILE]
 
 Crawls all pages of a folder, served on loopback, (a) without the filter, (b) with it in mark mode, so that
 the same pages are fetched, parsed and followed, (c) dropping.  CPU = user + system time of the crawler's
@@ -21,17 +21,18 @@ from statistics import median
 
 from real_site import ROOT, running
 
+from benchmarks import figures
 from tests.support.redis import running_server
 
 PORT = 8130
 
 
-def cpu(start: str, work: Path, **settings: object) -> tuple[float, int, int]:
+def cpu(start: str, work: Path, without: list[str], **settings: object) -> tuple[float, int, int]:
     """CPU seconds of a crawl, how many responses it had, and how many pages were judged."""
     stats = work / "stats.json"
     options = {"DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "LOG_LEVEL": "ERROR"}
     options |= {"CONCURRENT_ITEMS": 100} | settings  # as most projects have it, since it is Scrapy's default
-    command = [sys.executable, "-c", RUN, start, str(stats), json.dumps(options)]
+    command = [sys.executable, "-c", RUN, start, str(stats), json.dumps(options), *without]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(work / "compiled")
     process = subprocess.Popen(command, cwd=ROOT, env=environment)
@@ -46,7 +47,8 @@ RUN = """
 import json, sys
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.utils.project import get_project_settings
-start, stats, options = sys.argv[1:]
+start, stats, options, *without = sys.argv[1:]
+sys.modules.update(dict.fromkeys(without))  # then they can't be imported
 settings = get_project_settings()
 settings.setdict(json.loads(options), priority="cmdline")
 process = AsyncCrawlerProcess(settings)
@@ -71,7 +73,10 @@ def main() -> None:
         help="only so many pages, drawn at random, and no links from them; 0: all",
     )
     parser.add_argument("--only", nargs="*", metavar="WORD", help="only variants with one of these words")
+    parser.add_argument("--in-python", action="store_true", help="without what is compiled")
+    figures.add_option(parser)
     arguments = parser.parse_args()
+    without = ["dedup.fast"] if arguments.in_python else []
     with tempfile.TemporaryDirectory(prefix="shingleback-") as temporary:
         work = Path(temporary)
         listing = work / "listing"
@@ -92,6 +97,16 @@ def main() -> None:
             "without the filter": {"DEDUP_ENABLED": False},
             "mark, memory:": {"DEDUP_ACTION": "mark", "DEDUP_INDEX": "memory:"},
             "mark, file:": {"DEDUP_ACTION": "mark", "DEDUP_INDEX": "file:{work}/{round}.sqlite"},
+            "mark, file:, incremental": {
+                "DEDUP_ACTION": "mark",
+                "DEDUP_INDEX": "file:{work}/incremental{round}.sqlite",
+                "DEDUP_INCREMENTAL": True,
+            },
+            "mark, file:, texts kept": {
+                "DEDUP_ACTION": "mark",
+                "DEDUP_INDEX": "file:{work}/texts{round}.sqlite",
+                "DEDUP_KEEP_TEXT": True,
+            },
             "mark, redis": {
                 "DEDUP_ACTION": "mark",
                 "DEDUP_INDEX": "unix://{socket}",
@@ -120,11 +135,11 @@ def main() -> None:
                         for key, value in variants[name].items()
                     }
                     if number < 2:  # the first has compiled the modules
-                        begun, *_ = cpu(beside + "none.html", work, **always, **filled)
+                        begun, *_ = cpu(beside + "none.html", work, without, **always, **filled)
                         startup[name] += [begun] if number >= 0 else []
                     if number < 0:
                         continue
-                    seconds, *counts = cpu(beside, work, **always, **filled)
+                    seconds, *counts = cpu(beside, work, without, **always, **filled)
                     spent[name].append(seconds)
                     counted[name] = (counts[0], counts[1])
         judged = max(pages for _, pages in counted.values())
@@ -132,6 +147,7 @@ def main() -> None:
             f"{len(pages):,} pages, {judged:,} judged; seconds of start-up are subtracted from what pages take"
         )
         net = {name: [each - min(startup[name]) for each in spent[name]] for name in chosen}
+        rows = list[dict[str, object]]()
         for name, seconds_of in net.items():
             ratio = median(one / plain for one, plain in zip(seconds_of, net[base], strict=True))
             print(
@@ -140,6 +156,17 @@ def main() -> None:
                 f"{median(seconds_of) / judged * 1e3:6.2f}), {min(seconds_of) / min(net[base]):5.2f} of the first "
                 f"(median {ratio:5.2f})"
             )
+            ratios = {"ratio": round(min(seconds_of) / min(net[base]), 2), "median ratio": round(ratio, 2)}
+            more = round(min(startup[name]) - min(startup[base]), 2)
+            rows.append(
+                {
+                    "what": name.replace(":", ""),
+                    "code": "in Python" if without else "compiled",
+                    **ratios,
+                    "start-up": more,
+                }
+            )
+        figures.write(arguments.figures, rows[1:])
 
 
 if __name__ == "__main__":

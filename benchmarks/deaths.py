@@ -1,6 +1,6 @@
 """What a death costs: two workers crawl a site of two hosts, one is killed (-9), and started again when its lease has ended.
 
-    python -m benchmarks.deaths [--pages 1000] [--share 0.5] [--heir rest] [--copies] [--alone]
+    python -m benchmarks.deaths [--pages 1000] [--share 0.5] [--heir rest] [--copies] [--alone] [--figures FILE]
 
 Tells how many pages of its shard the killed worker had fetched, how many of them were fetched again, how many contents
 were kept twice, and how many were lost.
@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import figures
 from tests.support.redis import running_server
 from tests.support.shards import Hosts, Single, Worker, kept, serve
 
@@ -31,6 +32,7 @@ def main() -> None:
     parser.add_argument("--heir", default="rest", choices=("all", "rest"))
     parser.add_argument("--copies", action="store_true", help="each content is at the other host, too")
     parser.add_argument("--alone", action="store_true", help="there is one host, and one worker")
+    figures.add_option(parser)
     options = parser.parse_args()
     hosts = 1 if options.alone else 2
     contents = options.pages * (1 if options.copies else hosts)
@@ -43,10 +45,8 @@ def main() -> None:
         folder = Path(name)
 
         def start(shard: str) -> Worker:
-            settings = {"DEDUP_HEIR": options.heir} if options.heir != "all" else {}
-            return Worker(
-                site, folder, shard, lease=LEASE, DEDUP_LEASE=LEASE, DEDUP_INDEX=server.address, **settings
-            )
+            settings = {"DEDUP_LEASE": LEASE, "DEDUP_INDEX": server.address, "DEDUP_HEIR": options.heir}
+            return Worker(site, folder, shard, lease=LEASE, **settings)
 
         def paths(number: int) -> set[str]:
             return {asked.path for asked in site.asked if asked.by == str(number)}
@@ -79,11 +79,21 @@ def main() -> None:
         )
         for worker in {*workers[:-1], heir}:
             print({name: worker.stats()[f"dedup/{name}"] for name in names})
+        row = {
+            "pages": options.pages,
+            "heir": options.heir,
+            "each at both hosts": "yes" if options.copies else "no",
+            "killed after": len(before),
+            "fetched again": len(before & after),
+            "twice": sum(number > 1 for number in counts.values()),
+            "lost": contents - len(counts),
+        }
+        figures.write(options.figures, [row])
         print(
             f"heir {options.heir}, {options.pages} pages, copies {options.copies}: killed after {len(before)}, "
             f"fetched again {len(before & after)}, heir fetched {len(after)}, "
-            f"contents twice {sum(number > 1 for number in counts.values())}, most {max(counts.values())}, "
-            f"lost {contents - len(counts)}, inherited {stats['dedup/shard/inherited']}, taken {stats['dedup/shard/taken']}, "
+            f"contents twice {row['twice']}, most {max(counts.values())}, "
+            f"lost {row['lost']}, inherited {stats['dedup/shard/inherited']}, taken {stats['dedup/shard/taken']}, "
             f"{time.monotonic() - begun:.0f} s, redis {used}",
             flush=True,
         )

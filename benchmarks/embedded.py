@@ -1,6 +1,6 @@
 """The index in a file, of a million pages or more: opening it, its memory, and the CPU time of claims.
 
-    python benchmarks/embedded.py FOLDER [--pages 1000000] [--fingerprints FILE.npz [--sites L N]] [--claims 20000]
+    python benchmarks/embedded.py FOLDER [--pages 1000000] [--fingerprints FILE.npz [--sites L N]] [--claims 20000] [--figures FILE]
 
 Fingerprints are random; or, of FILE.npz, ``simhash_L`` and ``sketch_L`` are a site, which is grown to that many pages as
 in benchmarks/tables.py: so its skew is kept, and no page resembles another enough to be dropped.  An index that is in
@@ -13,7 +13,7 @@ import gc
 import multiprocessing
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 from tables import grown
 
+from benchmarks import figures
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Called, Fingerprint
 from dedup.fingerprint.shingles import Hashes
@@ -100,15 +101,14 @@ def anonymous() -> int:
     return int(status.split("RssAnon:")[1].split()[0]) << 10
 
 
-def shown(name: str, seconds: list[float]) -> str:
+def spent(name: str, seconds: list[float]) -> Iterator[tuple[str, float]]:
     p = sorted(seconds)
-    return (
-        f"{name}: median {p[len(p) // 2] * 1e6:.0f} us, p99 {p[len(p) * 99 // 100] * 1e6:.0f} us, "
-        f"longest {p[-1] * 1e3:.1f} ms"
-    )
+    yield f"{name}: median us", round(p[len(p) // 2] * 1e6)
+    yield f"{name}: p99 us", round(p[len(p) * 99 // 100] * 1e6)
+    yield f"{name}: longest ms", round(p[-1] * 1e3, 1)
 
 
-async def use(path: Path, claims: int, file: Path | None, site: str | None) -> str:
+async def use(path: Path, claims: int, file: Path | None, site: str | None) -> dict[str, object]:
     """Opens an index, and claims new pages, each of which is confirmed, and near-duplicates of those."""
     index, before = open_index(f"file:{path}", Detector()), anonymous()
     wall, cpu = time.perf_counter(), time.process_time()
@@ -157,15 +157,20 @@ async def use(path: Path, claims: int, file: Path | None, site: str | None) -> s
     counted = await index.count()
     counting = time.perf_counter() - start
     await index.close()
-    lines = (
-        f"opened in {wall:.1f} s, {cpu:.1f} s of CPU; {opened / number:.0f} bytes of memory a page",
-        shown("new page", new),
-        shown("its confirmation", confirming),
-        shown("near-duplicate", twins),
-        f"{outcomes} of {claims} and {len(twins)} twins",
-        f"after all that {grown_by / (number + claims):.0f} bytes of memory a page; {counted:,} counted in {counting * 1e3:.0f} ms",
-    )
-    return "\n  ".join(lines)
+    return {
+        "site": site or "random",
+        "pages": number,
+        "opened in s": round(wall, 1),
+        "of CPU": round(cpu, 1),
+        "bytes of memory a page": round(opened / number),
+        **dict(spent("new page", new)),
+        **dict(spent("its confirmation", confirming)),
+        **dict(spent("near-duplicate", twins)),
+        "outcomes": f"{outcomes} of {claims} and {len(twins)} twins",
+        "bytes of memory a page after all that": round(grown_by / (number + claims)),
+        "counted": counted,
+        "counted in ms": round(counting * 1e3),
+    }
 
 
 def apart(connection: Any, work: Callable[..., Any], *arguments: Any) -> None:
@@ -173,13 +178,13 @@ def apart(connection: Any, work: Callable[..., Any], *arguments: Any) -> None:
     connection.send(asyncio.run(result) if asyncio.iscoroutine(result) else result)
 
 
-def in_a_process(work: Callable[..., Any], *arguments: Any) -> str:
+def in_a_process(work: Callable[..., Any], *arguments: Any) -> Any:
     here, there = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("spawn").Process(target=apart, args=(there, work, *arguments))
     process.start()
     there.close()
     try:
-        return str(here.recv())
+        return here.recv()
     finally:
         process.join()
 
@@ -191,14 +196,20 @@ def main() -> None:
     parser.add_argument("--fingerprints", type=Path)
     parser.add_argument("--sites", nargs="*", default=["L", "N", "J", "A", "H"])
     parser.add_argument("--claims", type=int, default=20_000)
+    figures.add_option(parser)
     options = parser.parse_args()
+    rows = list[dict[str, Any]]()
     for pages in options.pages:
         for site in options.sites if options.fingerprints else [None]:
             path = options.folder / f"{site or 'random'}-{pages}.sqlite"
             print(f"{site or 'random'}, {pages:,} pages", flush=True)
             if not path.exists():
                 print(f"  {in_a_process(build, path, pages, options.fingerprints, site)}", flush=True)
-            print(f"  {in_a_process(use, path, options.claims, options.fingerprints, site)}", flush=True)
+            rows.append(in_a_process(use, path, options.claims, options.fingerprints, site))
+            rows[-1]["bytes of disk a page"] = round(os.path.getsize(path) / rows[-1]["counted"])
+            for name, value in rows[-1].items():
+                print(f"  {name}: {value}", flush=True)
+    figures.write(options.figures, rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the policies for links cost and lose on real sites, unpacked into folders.
 
-    python benchmarks/links.py FOLDER[:START,START...] ... [--quick]
+    python benchmarks/links.py FOLDER[:START,START...] ... [--quick] [--figures FILE]
     python benchmarks/links.py DATA/storm_docs DATA/kafka_38_39:39/javadoc/index.html,38/javadoc/index.html
 
 A crawl is simulated: one page at a time, judged by a real index in memory, in three orders: depth first, and breadth and
@@ -30,6 +30,7 @@ from urllib.parse import quote
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
+from benchmarks import figures
 from dedup import Detector, open_index
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index
@@ -119,9 +120,9 @@ def by_index(index: Index) -> Judge:
     return judge
 
 
-async def crawl_folder(site: Folder, order: str) -> None:
-    """Prints what the policies do on a site, in one order."""
-    everything = None
+async def crawl_folder(site: Folder, order: str) -> dict[str, object]:
+    """Prints what the policies do on a site, in one order, and returns it."""
+    everything, row = None, dict[str, object]({"site": site.name, "order": order})
     for policy in POLICIES:
         index = open_index("memory:", Detector())
         judge = by_index(index)
@@ -129,6 +130,7 @@ async def crawl_folder(site: Folder, order: str) -> None:
         result = await simulate(site, judge, links, follow=policy, **ORDERS[order])  # type: ignore[arg-type]
         if everything is None:
             everything, contents = result, result.curve[-1]
+            row["contents"] = contents
             print(f"{site.name}, {order}: {contents:,} contents")
             print(
                 f"{'':9} {'downloads':>10} {'wasted':>7} {'lost':>6} {'parked':>7}  contents after 25/50/75 %"
@@ -145,7 +147,9 @@ async def crawl_folder(site: Folder, order: str) -> None:
             f"{policy:9} {result.downloads:10,} {result.wasted:7,} {lost:6,} {result.parked:7,}  {after:>25}",
             flush=True,
         )
+        row |= {policy: result.downloads, f"{policy} lost": lost}
     print()
+    return row
 
 
 def main() -> None:
@@ -154,12 +158,15 @@ def main() -> None:
     )
     parser.add_argument("folders", nargs="+", metavar="FOLDER[:START,...]")
     parser.add_argument("--quick", action="store_true", help="only the first order")
+    figures.add_option(parser)
     arguments = parser.parse_args()
+    rows = list[dict[str, object]]()
     for given in arguments.folders:
         folder, _, starts = given.partition(":")
         site = read_folder(Path(folder).resolve(), starts.split(",") if starts else [])
-        for order in list(ORDERS)[: 1 if arguments.quick else None]:
-            asyncio.run(crawl_folder(site, order))
+        orders = list(ORDERS)[: 1 if arguments.quick else None]
+        rows += [asyncio.run(crawl_folder(site, order)) for order in orders]
+    figures.write(arguments.figures, rows)
 
 
 if __name__ == "__main__":

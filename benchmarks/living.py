@@ -1,6 +1,6 @@
 """What a crawl loses, drops and asks for at sites whose every answer is another.
 
-    python -m benchmarks.living [--quick] [--kinds REGEX] [--noise NAME ...] [--addresses NAME ...] [--orders N] [--again] [--json FILE]
+    python -m benchmarks.living [--quick] [--kinds REGEX] [--noise NAME ...] [--addresses NAME ...] [--orders N] [--again] [--figures FILE]
 
 Each kind of page is a site of its own (`tests.support.living`): 40 contents, of which 12 are at seven addresses each,
 amid 16 articles, in several orders one by one, and in the first of them eight at once.  Over all kinds, a line tells
@@ -17,19 +17,18 @@ With ``--again``, all that is of the second of two crawls with one index in a fi
 
 import argparse
 import asyncio
-import json
 import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import mean, median
 from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.progress import track
 
+from benchmarks import figures
 from dedup.settings import PROFILES, FilterSettings
 from tests.support.living import ADDRESSES, NOISES, Answering, Fates, crawl, pages_of, shuffled
 from tests.support.pages.everyday import KINDS, Maker
@@ -138,9 +137,9 @@ class Cell:
             "lost": sum(len(one.lost()) for one in fates),
             **{FORMS[form]: round(dropped[form] / met[form], 2) for form in FORMS if met[form]},
             "requests": round(median(requests), 1),
-            "(worst)": round(max(requests), 1),
+            "worst": round(max(requests), 1),
             "spread": round(median(spreads), 1),
-            "(worst) ": round(max(spreads), 1),
+            "widest": round(max(spreads), 1),
             "order": round(mean(map(Kind.changed, self.kinds)), 2),
             "at once": round(mean(map(Kind.at_once_changed, self.kinds)), 2),
             "ms": round(1000 * sum(one.seconds for one in fates) / pages, 2),
@@ -189,7 +188,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="tell of second crawls")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--profile", choices=PROFILES, default="balanced", help="what it sets of the filter")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go, too")
+    figures.add_option(parser)
     parser.add_argument(
         "--quick",
         action="store_true",
@@ -231,8 +230,7 @@ def main() -> None:
                     print(
                         f"    {kind.name}: {len(pages)} pages of lost contents dropped by {rule}: {pages[0]}"
                     )
-            if options.json:
-                options.json.write_text(json.dumps(found, indent=1))
+            figures.write(options.figures, found)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A long crawl without a network: CPU and memory by the number of kept pages, and the bytes of index and log.
 
-    python -m benchmarks.long_crawl plain|file|redis [--pages 100000] [--words 120]
+    python -m benchmarks.long_crawl plain|file|redis [--pages 100000] [--words 120] [--figures FILE]
 
 A spider follows two links of each page; pages are made on the spot, those of `benchmarks.memory`, none like another, of six hosts.
 Each tenth is told when it is done: ms of CPU a page in it, MB of the process, of the index (file, or memory of the private
@@ -20,10 +20,12 @@ import scrapy
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.http import HtmlResponse, Request, Response
 
+from benchmarks import figures
 from benchmarks.memory import page, resident
 from tests.support.redis import running_server
 
 HOSTS = 6
+ROW: dict[str, object] = {}
 
 
 class Maker:
@@ -53,12 +55,11 @@ class Long(scrapy.Spider):
             if int(link.rpartition("/")[2]) < PAGES:
                 yield response.follow(link)
         if self.done % (PAGES // 10) == 0:
-            took, self.cpu = cpu() - self.cpu, cpu()
+            ms, self.cpu = (cpu() - self.cpu) / (PAGES // 10) * 1e3, cpu()
             sizes = f"{resident() / 1e6:6.1f} MB, index {stored() / 1e6:6.1f} MB, log {size('*.jsonl') / 1e6:.2f} MB"
-            print(
-                f"{self.done:>8,} pages {took / (PAGES // 10) * 1e3:6.2f} ms of CPU a page, {sizes}",
-                flush=True,
-            )
+            print(f"{self.done:>8,} pages {ms:6.2f} ms of CPU a page, {sizes}", flush=True)
+            ROW[f"MB at {self.done:,}"], ROW["ms a page"] = round(resident() / 1e6), round(ms, 1)
+            ROW["bytes a page"] = round(stored() / self.done)
 
 
 def cpu() -> float:
@@ -81,8 +82,10 @@ if __name__ == "__main__":
     parser.add_argument("store", choices=("plain", "file", "redis"))
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--words", type=int, default=120)
+    figures.add_option(parser)
     options = parser.parse_args()
     PAGES, WORDS = options.pages, options.words
+    ROW["index"] = options.store
     with ExitStack() as stack:
         FOLDER = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         SERVER = (
@@ -104,3 +107,4 @@ if __name__ == "__main__":
         process.crawl(Long)
         process.start()
         print(f"log {size('*.jsonl'):,} bytes, index {stored():,} bytes")
+        figures.write(options.figures, [ROW])

@@ -1,6 +1,6 @@
 """The methods beside each other, on a collection with truth: cost, quality, and how often they find a page.
 
-    python benchmarks/methods.py PAIRS.tsv.gz --root FOLDER [--figure FILE]
+    python benchmarks/methods.py PAIRS.tsv.gz --root FOLDER [--figure FILE] [--figures FILE]
 
 Per method: tables (those of the two digests included), microseconds of CPU for tokens -> fingerprint and for a claim
 in memory, bytes a page in memory and in Redis (20,000 random pages, a private redis-server), and the inline measure of
@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks import figures
 from benchmarks.quality.measures import Stream, measure
 from benchmarks.quality.truth import read_collection, read_html
 from dedup import Detector, open_index
@@ -79,7 +80,9 @@ def main() -> None:
     parser.add_argument("pairs", type=Path)
     parser.add_argument("--root", type=Path, default=Path())
     parser.add_argument("--figure", type=Path)
+    figures.add_option(parser)
     arguments = parser.parse_args()
+    site = arguments.pairs.name.removesuffix(".pairs.tsv.gz")
     collection = read_collection(arguments.pairs)
     order = list(range(len(collection.paths)))
     random.Random(SEED).shuffle(order)
@@ -94,20 +97,7 @@ def main() -> None:
     pairs += [tuple(random.Random(at).sample(range(len(pages)), 2)) for at in range(PAIRS)]
     pairs = [(a, b) for a, b in random.Random(SEED).sample(pairs, min(PAIRS, len(pairs))) if a != b]
     exact = np.array([resemblance(shingles[a], shingles[b]) for a, b in track(pairs, "Pairs")])
-    columns = (
-        "method",
-        "tables",
-        "us page",
-        "us claim",
-        "B memory",
-        "B Redis",
-        "drops",
-        "false",
-        "missed",
-        "recall",
-    )
-    table = Table(*columns, box=None)
-    curves = {}
+    rows, curves = list[dict[str, object]](), {}
     for name, detector in track(METHODS.items(), "Methods", total=len(METHODS)):
         started = time.process_time()
         found = [detector.fingerprint_page(page) for page in pages]
@@ -127,21 +117,27 @@ def main() -> None:
         )
         within = [(exact >= low) & (exact < low + 0.05) & judged for low in BINS[:-1]]
         curves[name] = [near[some].mean() if some.sum() >= 20 else np.nan for some in within]
-        table.add_row(
-            name,
-            str(len(EXACT) + plan.size),
-            f"{fingerprinting * 1e6:.0f}",
-            f"{claiming * 1e6:.0f}",
-            f"{plan.local_bytes + 8 * len(EXACT) + 8 * columns_kept + 4:,}",
-            f"{redis_bytes(detector):,.0f}",
-            f"{inline.drops:,}",
-            str(inline.false),
-            f"{inline.missed} of {inline.could:,}",
-            f"{inline.recall:.4f}",
+        rows.append(
+            {
+                "method": name,
+                "tables": len(EXACT) + plan.size,
+                "us page": round(fingerprinting * 1e6),
+                "us claim": round(claiming * 1e6),
+                "B memory": plan.local_bytes + 8 * len(EXACT) + 8 * columns_kept + 4,
+                "B Redis": round(redis_bytes(detector)),
+                "drops": inline.drops,
+                "false": inline.false,
+                "missed": f"{inline.missed} of {inline.could:,}",
+                "recall": round(inline.recall, 4),
+            }
         )
+    table = Table(*rows[0], box=None)
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    figures.write(arguments.figures, [{"site": site, **row} for row in rows])
     Console(width=140).print(table)
     if arguments.figure:
-        draw(arguments.figure, curves, arguments.pairs.name.removesuffix(".pairs.tsv.gz"))
+        draw(arguments.figure, curves, site)
 
 
 def draw(path: Path, curves: dict[str, list[float]], name: str) -> None:

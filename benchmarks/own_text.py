@@ -1,7 +1,7 @@
 """`dedup.own_text` beside extractors of main texts, on sites of many pages: F1 of the words.
 
     pip install trafilatura readability-lxml
-    python -m benchmarks.own_text [FOLDER --main XPATH --main XPATH] [--most 150]
+    python -m benchmarks.own_text [FOLDER --main XPATH --main XPATH] [--most 150] [--figures FILE]
 
 Without a FOLDER, the sites are generated: a shop, a manual and a forum of 150 pages each, whose menu is marked (`<nav>`) and whose
 footer and sidebar, one for each of five sections, are not.  Each comes twice: with its content in a `<div id=content>`, by which
@@ -22,6 +22,7 @@ from pathlib import Path
 
 from lxml import etree, html
 
+from benchmarks import figures
 from benchmarks.main_text import main_text
 from dedup import Detector, open_index, own_text
 from tests.support.pages.prose import Prose
@@ -134,6 +135,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--main", action="append", default=[], metavar="XPATH")
     parser.add_argument("--most", type=int, default=150)
+    figures.add_option(parser)
     arguments = parser.parse_args()
     if arguments.folder:
         files = (file for file in sorted(arguments.folder.rglob("*.html")) if not file.is_symlink())
@@ -145,9 +147,17 @@ def main() -> None:
             for content in (shop, manual, forum)
             for around in ("div id=content", "div")
         }
+    rows = list[dict[str, object]]()
     for name, pages in sites.items():
-        for what, mean in asyncio.run(measure(pages, arguments.main or ["//h1/.."], arguments.most)).items():
+        found = asyncio.run(measure(pages, arguments.main or ["//h1/.."], arguments.most))
+        for what, mean in found.items():
             print(f"{name:24} {what:36} {mean:.3f}", flush=True)
+        known = " / ".join(
+            f"{mean:.3f}".lstrip("0") for what, mean in found.items() if what.startswith("own text")
+        )
+        others = {what: round(found[what], 3) for what in ("trafilatura", "readability")}
+        rows.append({"site": name, "pages": len(pages), "own text": known, **others})
+    figures.write(arguments.figures, rows)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Ours beside its peers as inline filters, on the same pages in the same order, in one run.
 
     pip install simhash gaoya datasketch trafilatura lxml_html_clean
-    python benchmarks/peers.py NAME.pairs.tsv.gz --root FOLDER [NAME2.pairs.tsv.gz ...]
+    python benchmarks/peers.py NAME.pairs.tsv.gz --root FOLDER [--figures FILE] [NAME2.pairs.tsv.gz ...]
 
 Each peer sees the visible words of a page, as our own normalisation finds them, and drops a page that its rule
 calls similar to a kept one: once with its default threshold, once with the one, of those tried, of the best F1
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from benchmarks import figures
 from benchmarks.quality.measures import Inline, Stream, measure
 from benchmarks.quality.truth import read_collection
 from dedup import Detector
@@ -139,11 +140,24 @@ def f1(found: Inline) -> float:
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def line(name: str, found: Inline, seconds: float) -> str:
-    return f"{name:46} {found.drops:6,} {1 - found.false_rate:10.4f} {found.recall:8.4f} {f1(found):8.4f} {seconds:7.1f}"
+def tell(name: str, site: str, found: Inline, seconds: float) -> dict[str, object]:
+    """Prints what a rule has found, and returns it."""
+    row = {
+        "rule": name,
+        "site": site,
+        "drops": found.drops,
+        "precision": 1 - found.false_rate,
+        "recall": found.recall,
+    }
+    print(
+        f"{name:46} {found.drops:6,} {row['precision']:10.4f} {row['recall']:8.4f} {f1(found):8.4f} {seconds:7.1f}",
+        flush=True,
+    )
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()}
 
 
-def rows(pairs: Path, root: Path) -> Iterator[str]:
+def rows(pairs: Path, root: Path) -> Iterator[dict[str, object]]:
+    """What ours finds, and each peer at its best."""
     collection = read_collection(pairs)
     order = list(range(len(collection.paths)))
     random.Random(SEED).shuffle(order)
@@ -155,14 +169,15 @@ def rows(pairs: Path, root: Path) -> Iterator[str]:
     names = [collection.paths[page] for page in order]
     pages = [read(decode((root / name).read_bytes()), f"http://localhost/{name}") for name in names]
     texts = [" ".join(token for token in page.tokens if not is_url(token)) for page in pages]
-    yield f"{pairs.name.partition('.')[0]}: {len(pages):,} pages, order of seed {SEED}"
-    yield f"{'rule':46} {'drops':>6} {'precision':>10} {'recall':>8} {'F1':>8} {'s':>7}"
+    site = pairs.name.partition(".")[0]
+    print(f"{site}: {len(pages):,} pages, order of seed {SEED}")
+    print(f"{'rule':46} {'drops':>6} {'precision':>10} {'recall':>8} {'F1':>8} {'s':>7}")
     detector = Detector()
     started = time.perf_counter()
     stream = Stream([detector.fingerprint_page(page) for page in pages], detector)
     of = stream.filter(detector.max_distance, detector.min_resemblance)
     ours = f"Shingleback, k = {detector.max_distance}, resemblance >= {detector.min_resemblance}"
-    yield line(ours, measure(of, truth), time.perf_counter() - started)
+    yield tell(ours, site, measure(of, truth), time.perf_counter() - started)
     for name, make, default, thresholds in PEERS:
         rule: Any = make()
         results = []
@@ -170,10 +185,11 @@ def rows(pairs: Path, root: Path) -> Iterator[str]:
             started = time.perf_counter()
             found = measure(rule(texts, threshold), truth)
             results.append((threshold, found, time.perf_counter() - started))
-        yield line(f"{name} = {default:g} (default)", *results[0][1:])
+        row = tell(f"{name} = {default:g} (default)", site, *results[0][1:])
         best = max(results, key=lambda result: f1(result[1]))
         if best is not results[0]:
-            yield line(f"{name} = {best[0]:g} (its best)", *best[1:])
+            row = tell(f"{name} = {best[0]:g}", site, *best[1:])
+        yield row
 
 
 def main() -> None:
@@ -182,10 +198,10 @@ def main() -> None:
     )
     parser.add_argument("pairs", type=Path, nargs="+")
     parser.add_argument("--root", type=Path, required=True)
+    figures.add_option(parser)
     arguments = parser.parse_args()
-    for pairs in arguments.pairs:
-        for row in rows(pairs, arguments.root):
-            print(row, flush=True)
+    found = [row for pairs in arguments.pairs for row in rows(pairs, arguments.root)]
+    figures.write(arguments.figures, found)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Redis: bytes per page, server time and round trips per claim, by plan; claims per second; and claims in one chrome.
 
     python benchmarks/redis_claims.py [--pages 100000] [--plans 3 6 6:28] [--fingerprints FILE.npz] [--clients 2]
-        [--shops 300:2000 300:600 1000:2000]
+        [--shops 300:2000 300:600 1000:2000] [--figures FILE]
 
 A plan is a distance k, or k:tables for one of the paper's.  Files that many pages of random fingerprints, or of FILE.npz,
 where each array ``simhash_...`` is one site, grown as benchmarks/tables.py does it, with a private redis-server.  Then,
@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 import redis.asyncio as aioredis
 
+from benchmarks import figures
 from benchmarks.tables import grown, sources
 from dedup import Detector, open_index
 from dedup.fingerprint.fingerprint import Fingerprint
@@ -95,7 +96,9 @@ def opened(socket: Path, plan: str, number: int):
     )
 
 
-async def measure(socket: Path, plan: str, name: str, simhashes: list[int], clients: int) -> None:
+async def measure(
+    socket: Path, plan: str, name: str, simhashes: list[int], clients: int
+) -> dict[str, object]:
     rng, number = random.Random(SEED), len(simhashes) - CLAIMS
     client = aioredis.Redis(unix_socket_path=str(socket))
     await client.flushall()
@@ -113,18 +116,24 @@ async def measure(socket: Path, plan: str, name: str, simhashes: list[int], clie
         "twin": [(f"twin of {of}", twin(rng, fingerprint)) for of, fingerprint in chosen],
         "copy": [(f"copy of {of}", fingerprint) for of, fingerprint in chosen],
     }
-    shown = [f"{name:>10} {plan:>5} {number:10,} {used / number:11.0f}"]
-    for some in kinds.values():
+    row: dict[str, object] = {
+        "fingerprints": name,
+        "plan": plan,
+        "pages": number,
+        "bytes a page": round(used / number),
+    }
+    for kind, some in kinds.items():
         await client.config_resetstat()
         started = await server_time(client)
         await claims(index, some)
-        shown.append(f"{(await server_time(client) - started) / CLAIMS * 1e6:8.0f}")
-        if len(shown) == 2:
+        row[f"us/{kind}"] = round((await server_time(client) - started) / CLAIMS * 1e6)
+        if kind == "new":
             reads = (await client.info("stats"))["total_reads_processed"] / CLAIMS
-    rate = await rates(socket, plan, number, clients)
-    print(*shown, f"{reads:11.3f} {rate:10,.0f}", flush=True)
+    row |= {"reads/claim": round(reads, 3), "claims/s": round(await rates(socket, plan, number, clients))}
+    print(*(f"{value!s:>12}" for value in row.values()), flush=True)
     await index.close()
     await client.aclose()
+    return row
 
 
 async def server_time(client: aioredis.Redis) -> float:
@@ -219,6 +228,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=2)
     parser.add_argument("--shops", nargs="*", default=["300:2000", "300:600", "1000:2000"])
     parser.add_argument("--client", nargs=4, help=argparse.SUPPRESS)
+    figures.add_option(parser)
     arguments = parser.parse_args()
     if arguments.client:
         asyncio.run(claim_alone(*arguments.client))
@@ -228,16 +238,29 @@ def main() -> None:
             print(
                 f"seed {SEED}; server time in us per claim; claims a second of {arguments.clients} processes"
             )
-            print(
-                "fingerprints  plan      pages  bytes/page  us/new us/twin  us/copy  reads/claim   claims/s"
+            names = (
+                "fingerprints",
+                "plan",
+                "pages",
+                "bytes/page",
+                "us/new",
+                "us/twin",
+                "us/copy",
+                "reads/claim",
+                "claims/s",
             )
+            print(*(f"{name:>12}" for name in names))
+        rows = list[dict[str, object]]()
         for name, site in sources(arguments.fingerprints) if arguments.plans else ():
             rng = np.random.default_rng(1)
             number = arguments.pages + CLAIMS
             random_ones = rng.integers(0, 2**64, number, np.uint64)
             simhashes = random_ones if site is None else grown(site, rng.integers(0, len(site), number), rng)
             for plan in arguments.plans:
-                asyncio.run(measure(server.socket, plan, name, simhashes.tolist(), arguments.clients))
+                rows.append(
+                    asyncio.run(measure(server.socket, plan, name, simhashes.tolist(), arguments.clients))
+                )
+        figures.write(arguments.figures, rows)
         print(f"shops of products of {OWN} words; CPU time in us (of the server, or else of the process)")
         print("products   words   store  us/new page  us/copy")
         for some in arguments.shops:

@@ -1,6 +1,6 @@
 """What the verdict does with a real site, by identity: false drops, copies missed, and versions for print.
 
-    python -m benchmarks.sites FOLDER [--main XPATH ...] [--version REGEX] [--print-versions] [--seeds 42,101] [--figure FILE]
+    python -m benchmarks.sites FOLDER [--main XPATH ...] [--version REGEX] [--print-versions] [--seeds 42,101] [--figure FILE] [--figures FILE]
 
 The pages are the .html files below FOLDER.  The name of a page is its path without what REGEX finds.  A drop is *false*
 if the two pages have other names and the 3-word shingles of their main texts differ, and *far* if these resemble each
@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from lxml import etree, html
 
+from benchmarks import figures
 from benchmarks.main_text import main_text, shingles
 from dedup import Detector, Fingerprint, open_index
 from tests.support.pages.everyday import text
@@ -79,8 +80,8 @@ async def replay(
     show: int,
     shares: list[tuple[float, bool]],
     **options: object,
-) -> str:
-    """What became of the pages in an order, in one line."""
+) -> dict[str, object]:
+    """What became of the pages in an order."""
     index = open_index("memory:", detector, **options)
     kept, false, far, grey, right, missed, prints = defaultdict(list), [], 0, 0, 0, [], [0, 0]
     by_url = {page.url: page for page in pages}
@@ -116,11 +117,9 @@ async def replay(
         print(f"  {alike:.3f} {page.url[20:]} of {of.url[20:]} by {verdict.rule}: {verdict.evidence}")
     for page, other, near in missed[:show]:
         print(f"  missed {page.url[20:]} of {other.url[20:]}, near {near}")
-    printed = f", versions for print {prints[1]} of {prints[0]}: {prints[1] / max(1, prints[0]):.3f}"
-    return (
-        f"{len(order)} pages, false {len(false)}, far {far}, grey {grey}, missed {len(missed)}, "
-        f"recall {right / max(1, right + len(missed)):.4f}{printed if prints[0] else ''}"
-    )
+    found = {"pages": len(order), "false": len(false), "far": far, "grey": grey, "missed": len(missed)}
+    recall = {"recall": round(right / max(1, right + len(missed)), 3)}
+    return {**found, **recall, "print": prints[0], "print recall": round(prints[1] / max(1, prints[0]), 3)}
 
 
 def draw(file: Path, title: str, shares: list[tuple[float, bool]]) -> None:
@@ -152,7 +151,9 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, help="draw it there (needs matplotlib)")
     parser.add_argument("--show", type=int, default=0, help="how many false drops and misses are shown")
     parser.add_argument("--by-resemblance", action="store_true", help="with DEDUP_CHROME=False")
+    figures.add_option(parser)
     arguments = parser.parse_args()
+    rows = list[dict[str, object]]()
     detector = Detector()
     pages = read(detector, arguments.folder, arguments)
     options = {"chrome": False} if arguments.by_resemblance else {}
@@ -163,14 +164,13 @@ def main() -> None:
         if seed != "path":
             random.Random(int(seed)).shuffle(order)
         order = order[: arguments.most]
-        print(
-            f"order {seed}:",
-            asyncio.run(replay(detector, pages, order, arguments.show, shares, **options)),
-            flush=True,
-        )
+        found = asyncio.run(replay(detector, pages, order, arguments.show, shares, **options))
+        rows.append({"site": arguments.folder.name, "order": seed, **found})
+        print(", ".join(f"{name} {value}" for name, value in rows[-1].items()), flush=True)
         if arguments.figure:
             draw(arguments.figure, arguments.folder.name, shares)
             arguments.figure = None
+    figures.write(arguments.figures, rows)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Each benchmark runs, with the least that it takes: those that need no collection of pages, and no other packages."""
 
+import json
 import os
 import subprocess
 import sys
@@ -57,7 +58,10 @@ def test_a_benchmark_runs(name: str, site: Path, tmp_path: Path) -> None:
     given = LEAST[name].replace("SITE", str(site)).replace("NEW", str(tmp_path / "new"))
     module = ["-m", f"benchmarks.{name.removesuffix('.py')}"]
     is_script = f"python benchmarks/{name}" in (ROOT / "benchmarks" / name).read_text()
-    called = [sys.executable, *([f"benchmarks/{name}"] if is_script else module), *given.split()]
+    figures = tmp_path / "figures.json"
+    writes = "figures.add_option(" in (ROOT / "benchmarks" / name).read_text()
+    told = ["--figures", str(figures)] if writes else []
+    called = [sys.executable, *([f"benchmarks/{name}"] if is_script else module), *given.split(), *told]
     done = subprocess.run(
         called,
         cwd=ROOT,
@@ -68,3 +72,8 @@ def test_a_benchmark_runs(name: str, site: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout or name == "volume.py"
+    if writes:
+        ((command, measured),) = json.loads(figures.read_text()).items()
+        assert command.startswith("python ")
+        assert str(tmp_path) not in command
+        assert measured["rows"]

@@ -5,10 +5,12 @@ dates and session ids may differ; "..." in the text stands for any lines.
 """
 
 import doctest
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -132,6 +134,41 @@ def test_the_examples_in_python_have_the_types_that_the_library_says(tmp_path: P
     checked = [sys.executable, "-m", "mypy", *(tmp_path / name for name in sources)]
     done = subprocess.run(checked, check=False, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def figures(name: str) -> list[dict[str, Any]]:
+    """The rows of a file of figures."""
+    kept = json.loads((ROOT / "docs" / "figures" / name).read_text())
+    return [row for measured in kept.values() for row in measured["rows"]]
+
+
+def test_the_readme_says_what_was_measured() -> None:
+    said = (ROOT / "README.md").read_text()
+    for row in (row for row in figures("resemblance.json") if row["order"] == 42):
+        others = max(each["false"] for each in figures("identity.json") if each["site"] == row["site"])
+        peers = (
+            peer
+            for peer in figures("peers.json")
+            if peer["site"] == row["site"] and "Shingleback" not in peer["rule"]
+        )
+        peer = max(peers, key=lambda peer: 1 / (1 / peer["precision"] + 1 / peer["recall"]))
+        best = f"{100 - 100 * peer['precision']:.2f} % false, {100 * peer['recall']:.4g} % ({peer['rule'].split(',')[0]})"
+        assert (
+            f"| {row['false']} of {row['drops']:,} | {100 * row['recall']:.1f} % | {others} | {best} |"
+            in said
+        )
+    living = figures("living-all.json")
+    assert sum(row["lost"] for row in living) == 0
+    (static,) = (row for row in living if row["noise"] == "static")
+    assert f"| {static['requests']:.0f}, at most {static['worst']:.0f} |" in said
+    noisy = [row for row in living if row["noise"] != "static"]
+    medians = sorted(row["requests"] for row in noisy)
+    worst = max(row["worst"] for row in noisy)
+    assert f"| {medians[0]:.0f} to {medians[-1]:.0f}, at most {worst:.0f} |" in said
+    for code, of in (("compiled", "CPU of a page, compiled"), ("in Python", "no C compiler")):
+        page = [row for row in figures("page.json") if row["code"] == code and row["what"].startswith("mark")]
+        ratios = sorted(row[name] for row in page for name in ("ratio", "median ratio"))
+        assert re.search(rf"{of}.* \| {ratios[0]:.1f} to {ratios[-1]:.1f} \|", said)
 
 
 #: A path of the project in code font: `dedup/page/html.py`, `tests/faults`, `.ci/run`.

@@ -8,8 +8,10 @@ from itertools import cycle
 import pytest
 
 from benchmarks.living import ALL, copies
-from dedup.filter.noise import again
+from dedup.filter.noise import again, lines
 from dedup.filter.noise.gaps import SEVERAL
+from dedup.filter.noise.kinds import SECTION
+from dedup.filter.noise.lines import Line
 from dedup.filter.stats import Counts
 from dedup.scrapy.log.summary import summary
 from tests.support import slow
@@ -432,3 +434,18 @@ async def test_a_page_that_links_to_its_copy_is_the_same_there() -> None:
     fates = await crawl(shuffled(pages, 1))
     assert fates.lost() == set()
     assert len(fates.kept) <= 22  # of 40
+
+
+@driven
+async def test_few_pages_are_read_line_by_line_where_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[str]()
+
+    def lines_of(markup: str, url: str) -> list[Line]:
+        read.append(url)
+        return lines.lines_of(markup, url)
+
+    monkeypatch.setattr("dedup.filter.noise.kept.lines_of", lines_of)
+    pages = [page for page in pages_of("coins", ALL["coins"], "words", NOISES["static"]) if not page.form]
+    fates = await crawl(pages)
+    assert len(fates.kept) == len(pages) > 3 * SECTION
+    assert len(read) <= 2 * SECTION  # articles and coins

@@ -265,6 +265,7 @@ def draw(result: dict[str, Any], path: Path) -> None:
     bars = right.barh(names, [result[name]["cpu"] for name in names], color=colours)
     right.bar_label(bars, fmt=lambda value: f"{value:,.1f}", padding=3)
     right.set_xscale("log")
+    right.xaxis.set_minor_formatter(plt.NullFormatter())
     right.margins(x=0.15)
     right.set_title("seconds of the processor")
     for axes in (left, right):

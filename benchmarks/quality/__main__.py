@@ -13,6 +13,7 @@ from pathlib import Path
 
 from scrapy.settings import Settings
 
+from benchmarks import figures
 from benchmarks.quality.collection import evaluate_collection
 from benchmarks.quality.features import ablated
 from benchmarks.quality.replay import Replay
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--sketch", action="store_true", help=exact)
     add("--quick", action="store_true", help="try the settings' thresholds only")
     add("--json", type=Path, metavar="FILE", help="write the figures to FILE")
+    figures.add_option(parser)
     opts = parser.parse_args(arguments)
     settings = Settings({"DEDUP_INDEX": "memory:"})
     for each in opts.set:
@@ -46,9 +48,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     detector = replace(options.detector, features=ablated(opts.features))
     replay = Replay(settings["DEDUP_INDEX"], detector, options.index.settings)
     own = [(detector.max_distance, detector.min_resemblance)]
-    figures = evaluate_collection(opts.pairs, replay, own if opts.quick else thresholds(detector), opts)
+    found = evaluate_collection(opts.pairs, replay, own if opts.quick else thresholds(detector), opts)
     if opts.json:
-        opts.json.write_text(json.dumps(figures, indent=1) + "\n")
+        opts.json.write_text(json.dumps(found, indent=1) + "\n")
+    rows = [
+        {
+            "site": opts.pairs.name.partition(".")[0],
+            "order": opts.seed,
+            "drops": row["drops"],
+            "false": row["false"],
+            "recall": round(row["recall"], 4),
+        }
+        for row in found["rows"]
+        if "index" in row or (not opts.through_index and (row["k"], row["min_resemblance"]) in own)
+    ]
+    figures.write(opts.figures, rows)
 
 
 if __name__ == "__main__":

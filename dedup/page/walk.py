@@ -136,7 +136,7 @@ class _Walk:
                 if event == "end":
                     self._end(node)
                 text = node.tail if node is not root else None
-            if text and self._dropping is None:
+            if text and self._dropping is None and text.strip(" \n\t\r\f"):  # most are spaces between tags
                 self._add_text(text)
 
     def _begin(self, node: etree._Element, tag: str) -> None:
@@ -161,7 +161,8 @@ class _Walk:
                 self._folder = urls.folder(self.base)
         else:
             for name, value in node.items():
-                self._add_attribute(node, tag, name, value)
+                if mark := flat.ATTRIBUTES.get(name, "d" if name[:5] == "data-" else ""):
+                    self._add_attribute(node, tag, name, value, mark)
 
     def _open_part(self, node: etree._Element, tag: str, has_chrome_role: bool) -> None:
         if self._content is None and tag in flat.CONTENT:
@@ -199,8 +200,7 @@ class _Walk:
         part = Part.TEXT if self._chrome is None else Part.CHROME
         self._parts.append((part if self._named is None else Part.NAME, len(self._pieces)))
 
-    def _add_attribute(self, node: etree._Element, tag: str, name: str, value: str) -> None:
-        mark = flat.ATTRIBUTES.get(name, "d" if name.startswith("data-") else "")
+    def _add_attribute(self, node: etree._Element, tag: str, name: str, value: str, mark: str) -> None:
         is_link = tag in ("a", "area")
         if mark == "w" or (mark == "l" and not is_link and tag != "link"):
             self._add_text(value)

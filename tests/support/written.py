@@ -1,8 +1,10 @@
-"""What is written of settings beside `dedup.settings`, made from there: ``make settings`` writes it anew.
+"""What is written of settings beside `dedup.settings`, and of measurements beside docs/figures: ``make settings`` writes it anew.
 
-Of each section of docs/reference.md it writes the facts at its beginning; what follows them is written by hand.
+Of each section of docs/reference.md it writes the facts at its beginning; what follows them is written by hand.  Of a table
+with figures it writes what is below its headings (see `benchmarks.figures`).
 """
 
+import json
 import re
 import textwrap
 from collections.abc import Callable
@@ -18,6 +20,9 @@ _SECTION = re.compile(
     r"^### `DEDUP_(\w+)`\n((?:(?!^#).)*?^- Default: .*?\n)?\n*((?:^- .*?)?)\n*(?=^##)",
     re.MULTILINE | re.DOTALL,
 )
+
+#: A table of figures: the file and the names of what it shows, all up to its second line, and the rest.
+_TABLE = re.compile(r"^(<!-- (\S+\.json): (.*) -->\n\n(?:\|.*\n){2})((?:\|.*\n)*)", re.MULTILINE)
 
 
 def _wrap(text: str, indent: str, width: int) -> str:
@@ -87,11 +92,45 @@ def _facts(setting: Setting) -> str:
     return "\n".join(lines)
 
 
+def tables(text: str) -> str:
+    """A page of the documents: the rows of its tables of figures."""
+
+    def made(found: re.Match[str]) -> str:
+        kept = json.loads((ROOT / "docs" / "figures" / found[2]).read_text())
+        names = found[3].split(", ")
+        rows = [row for measured in kept.values() for row in measured["rows"]]
+        return found[1] + "".join(
+            f"| {' | '.join(_figure(row.get(name, '')) for name in names)} |\n" for row in rows
+        )
+
+    return _TABLE.sub(made, text)
+
+
+def _figure(value: str | float) -> str:
+    """A figure as one would write it in a table.
+
+    >>> _figure(1234567), _figure(0.98), _figure(12.0), _figure("shuffled")
+    ('1,234,567', '.98', '12', 'shuffled')
+    """
+    if isinstance(value, str):
+        return value
+    return (f"{value:,g}" if isinstance(value, float) else f"{value:,}").removeprefix("0") or "0"
+
+
+#: The documents that have tables of figures.
+MEASURED = (
+    "docs/contrib/archives.md",
+    "docs/contrib/changes.md",
+    "docs/deaths.md",
+    "docs/links.md",
+    "docs/measured.md",
+)
 #: The files, and what makes each from what it is.
 WRITTEN: dict[str, Callable[[str], str]] = {
     "crawler/settings.py": project,
     "dedup/batch/pages.py": keywords,
     "docs/reference.md": reference,
+    **dict.fromkeys(MEASURED, tables),
 }
 
 

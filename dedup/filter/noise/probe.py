@@ -136,7 +136,7 @@ class Probe:
         """Returns kept pages that may differ from this one in noise alone."""
         found = dict[str, Shown]()
         for kind in self._known.of_both(here.url, here.url):
-            if not kind.asked:
+            if not kind.gaps:
                 continue
             await self._known.look_anew(kind)
             for lines in filter(None, (here.read(), here.read_nameless())):

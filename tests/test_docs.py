@@ -136,6 +136,16 @@ def test_the_examples_in_python_have_the_types_that_the_library_says(tmp_path: P
     assert done.returncode == 0, done.stdout
 
 
+def test_bash_completes_the_commands_as_the_reference_says() -> None:
+    found = re.search(
+        r'^complete -W "\$\(scrapy( \| .*)\)" scrapy$', (ROOT / "docs/reference.md").read_text(), re.MULTILINE
+    )
+    assert found
+    called = f"'{sys.executable}' -m scrapy{found[1]}"
+    done = subprocess.run(["bash", "-c", called], check=True, cwd=ROOT, capture_output=True, text=True)
+    assert {"crawl", "duplicates", "compare", "index"} < {*done.stdout.split()}
+
+
 def figures(name: str) -> list[dict[str, Any]]:
     """The rows of a file of figures."""
     kept = json.loads((ROOT / "docs" / "figures" / name).read_text())

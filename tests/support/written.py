@@ -99,9 +99,7 @@ def tables(text: str) -> str:
         kept = json.loads((ROOT / "docs" / "figures" / found[2]).read_text())
         names = found[3].split(", ")
         rows = [row for measured in kept.values() for row in measured["rows"]]
-        return found[1] + "".join(
-            f"| {' | '.join(_figure(row.get(name, '')) for name in names)} |\n" for row in rows
-        )
+        return found[1] + "".join(f"| {' | '.join(_figure(row[name]) for name in names)} |\n" for row in rows)
 
     return _TABLE.sub(made, text)
 

@@ -194,7 +194,7 @@ def test_a_login_may_be_asked_for_in_mid_crawl(
             if path == "/session":
                 asked.clear()
             if len(asked) < 7 or path.startswith(("/session", "/login")):
-                site.pages[path] = pages[path]
+                site.pages[path] = pages.get(path, NOWHERE)
             elif form == "in place":
                 site.pages[path] = LOGIN
             else:

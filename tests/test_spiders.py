@@ -58,7 +58,7 @@ def test_the_documented_spider_gets_past_a_captcha(crawl: Run, site: Site, docum
     asked: list[str] = []
 
     def on_request(path: str) -> None:
-        site.pages[path] = pages[path] if path in asked else captcha
+        site.pages[path] = pages.get(path, captcha) if path in asked else captcha
         asked.append(path)
 
     site.on_request = on_request

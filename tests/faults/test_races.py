@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dedup.index import open_index
+from dedup.index.local import segments
 from tests.support import slow
 from tests.support.fingerprints import fingerprint_of
 from tests.support.stores import DETECTOR, in_file
@@ -130,6 +131,56 @@ def test_a_run_that_ends_keeps_others_out_while_it_looks_for_its_pages(tmp_path:
     shelf: Any = None
     asyncio.run(crawl())
     assert free == [False]
+
+
+@pytest.mark.parametrize("does", ["begins", "ends"])
+def test_no_run_begins_or_ends_in_the_midst_of_what_another_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str
+) -> None:
+    """It would commit half of it."""
+    met, halves = threading.Event(), list[int]()
+
+    class Watched:
+        """The lock, which tells when another thread comes to it."""
+
+        def __init__(self, lock: threading.Lock) -> None:
+            self.lock = lock
+
+        def __enter__(self) -> None:
+            met.set()
+            self.lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            self.lock.release()
+
+    def come() -> None:
+        shelf.begin("other") if does == "begins" else shelf.end("other", finished=True)
+        met.set()
+
+    def update(*args: Any) -> None:
+        if not other.ident:
+            shelf._writing = Watched(shelf._writing)
+            other.start()
+            met.wait()
+            halves.append(in_file(tmp_path / "index.sqlite"))
+        segments.update(*args)
+
+    async def crawl() -> None:
+        nonlocal shelf
+        async with open_index(f"file:{tmp_path / 'index.sqlite'}", DETECTOR) as index:
+            shelf = index._shelf  # type: ignore[attr-defined]
+            shelf.begin("other")
+            await index.claim("one", "http://a/", fingerprint_of(1))
+            await index.confirm("one")
+            monkeypatch.setattr("dedup.index.local.sqlite.update", update)
+            await index.flush()
+            other.join()
+
+    shelf: Any = None
+    other = threading.Thread(target=come)
+    asyncio.run(crawl())
+    assert halves == [0]
+    assert in_file(tmp_path / "index.sqlite") == 1
 
 
 HOLD = """

@@ -64,7 +64,7 @@ class Shelf:
         self._sketches = Sketches(self._sketcher.size)
         self._unfiled = set[str]()  # page ids that the file was asked for since the last `write`, and has not
         self._gone: dict[str, int] = {}  # rows that are still in the file, by page id
-        self._writing = threading.Lock()
+        self._writing = threading.Lock()  # a transaction of another thread would end with this one's
         self._runs = Runs()
 
     # --- Runs
@@ -72,7 +72,8 @@ class Shelf:
     def begin(self, run: str) -> None:
         """A run begins, or is opened once more."""
         if self.store:
-            self.store.begin(run)
+            with self._writing:
+                self.store.begin(run)
         self._runs.begin(run)
 
     def share(self, hosts: Hosts) -> Hosts:
@@ -94,7 +95,7 @@ class Shelf:
             for live in own:
                 self.release(live)
         if self.store:
-            with suppress(DedupError):  # then it seems to have died
+            with suppress(DedupError), self._writing:  # if it can't, it seems to have died
                 self.store.end(run)
         return self._runs.are_over
 

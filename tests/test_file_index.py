@@ -210,6 +210,23 @@ async def test_a_run_that_was_never_closed_and_is_gone_is_dead(path: Path) -> No
 
 
 @driven
+async def test_a_run_may_be_collected_wherever_another_one_is(path: Path) -> None:
+    """As in the midst of a claim, which makes objects, and so has the collector look."""
+    a, b = pages(2)
+    one, index = index_in(path), index_in(path)
+    await one.claim(*a)
+    await index.claim(*b)
+    shelf = index._shelf  # type: ignore[attr-defined]
+    with shelf.lock, shelf._writing:
+        del one
+        gc.collect()
+    other = index_in(path)
+    assert await other.states([a[0], b[0]]) == ["absent", "pending"]
+    await other.close()
+    await index.close()
+
+
+@driven
 async def test_what_is_known_of_hosts_is_shared_and_saved_by_each_run(path: Path) -> None:
     async with (
         opened_at(f"file:{path}", min_containment=0.7) as one,

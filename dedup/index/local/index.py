@@ -22,7 +22,7 @@ from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
 from dedup.index.local.shelf import ClaimedPage, Shelf
-from dedup.index.local.shelves import join, leave
+from dedup.index.local.shelves import abandon, join, leave
 from dedup.index.parameters import Parameters
 from dedup.index.verdict import Verdict
 from dedup.index.weighing import MAX_EQUAL, MAX_LOOKED, MAX_RARE, Order
@@ -64,7 +64,7 @@ class LocalIndex(Index):
         if self._path:
             self._shelf = join(self._path, self.run, self.parameters.texts, self._accept)
             # A run whose object is gone, and that was never closed, is dead.
-            self._abandoned = weakref.finalize(self, leave, self._shelf, self.run, finished=False)
+            self._abandoned = weakref.finalize(self, abandon, self._shelf, self.run)
             self._abandoned.atexit = False
         else:
             self._shelf = Shelf(self.where, self.parameters)

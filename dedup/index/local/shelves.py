@@ -12,6 +12,8 @@ from dedup.index.parameters import Parameters
 #: What is open in this process, by process (a fork has nothing open) and real path.
 _shelves: dict[tuple[int, str], Shelf] = {}
 _joining = threading.Lock()
+#: Threads in which runs end that were abandoned.
+_leaving: list[threading.Thread] = []
 
 
 def join(
@@ -21,6 +23,8 @@ def join(
 
     ``check`` gets the parameters that are stored.
     """
+    while _leaving:
+        _leaving.pop().join()
     with _joining:
         key = os.getpid(), str(IndexFile(path).path)
         shelf = _shelves.get(key)
@@ -48,3 +52,10 @@ def leave(shelf: Shelf, run: str, finished: bool) -> None:
             for key in [key for key, other in _shelves.items() if other is shelf]:
                 del _shelves[key]
             shelf.close()
+
+
+def abandon(shelf: Shelf, run: str) -> None:
+    """A run ends that nobody has closed: its object is collected, be it where this thread holds any lock."""
+    thread = threading.Thread(target=leave, args=(shelf, run, False), daemon=True)
+    thread.start()
+    _leaving.append(thread)

@@ -165,9 +165,8 @@ class Known:
                 await asyncio.sleep(0)  # others have their turn
 
     def note(self, kind: Kind, page: Shown) -> None:
-        if (
-            kind.gaps or len(kind.sample) < SECTION
-        ):  # without gaps, a section tells what its pages have in common
+        # Without gaps, a section tells what its pages have in common.
+        if kind.gaps or len(kind.sample) < SECTION:
             kind.note(page.page_id, self._kept.read(page), page.read_nameless())
 
     def count(self, url: str) -> None:

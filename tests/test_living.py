@@ -140,6 +140,23 @@ async def test_a_clock_that_stands_still_is_noise(seed: int) -> None:
     assert dropped["unknown"] + dropped["mirror"] >= 0.7 * (met["unknown"] + met["mirror"])
 
 
+@pytest.mark.parametrize("at_once", [1, 8])
+@pytest.mark.parametrize("count", [4, 40])
+@driven
+async def test_pages_are_kept_that_say_whose_they_are_only_where_each_answer_is_another(
+    count: int, at_once: int
+) -> None:
+    """So addresses of mail are hidden: in an attribute, with another key in each answer."""
+
+    def office(at: int, chance: Chance) -> str:
+        key = chance.randrange(17, 217)
+        hidden = bytes([key, *(octet ^ key for octet in f"office{at}@a.org".encode())]).hex()
+        return f"<h1>Office</h1><p>{text(90, 'office')}</p><a href=/mail data-mail={hidden}>Write to us</a>"
+
+    pages = [Answering(f"{HOST}/office/{at}", f"{at}", partial(office, at)) for at in range(count)]
+    assert (await crawl(pages, at_once=at_once)).lost() == set()
+
+
 @pytest.mark.parametrize(
     ("copy", "minutes"),
     [("?x=mail", ("8:01", "8:02")), (f"?sid={'9f86d081' * 4}", ("one", "two"))],

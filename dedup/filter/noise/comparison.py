@@ -16,7 +16,7 @@ from dedup.filter.noise.kinds import ENOUGH, Kind, has_own
 from dedup.filter.noise.known import Known
 from dedup.filter.noise.left import Own, as_on, least_of, left_of, steady_of
 from dedup.filter.noise.lines import Line, at_one
-from dedup.filter.noise.reasons import NOISE, OTHER, STAYED, UNASKED, told
+from dedup.filter.noise.reasons import BARE, NOISE, OTHER, STAYED, UNASKED, told
 from dedup.filter.noise.tokens import may_link
 from dedup.fingerprint.evidence import LEAST_PROBED, Evidence
 from dedup.page.ids import have_one_address
@@ -61,11 +61,12 @@ class Comparison:
         owns_words = a is kept.nameless or has_own(least, *kinds)
         address, its_changes, changes = kept.address, kept.own or Own(), here.own or Own()
         its_own, own = left_of(a, address, its_changes), left_of(b, address, changes)
+        is_one = have_one_address(kept.url, here.url)
+        are_siblings = self._known.kind(kept.url) is self._known.kind(here.url)
+        is_own = is_one or owns_words or (owns_words is None and not are_siblings)
         # Each has changed there itself, as a check would show.
         if (here.own or kept.own) and are_one(its_own, own):
-            kind.drops += 1
-            return NOISE
-        is_one = have_one_address(kept.url, here.url)
+            return self._copy(kind) if is_own else BARE
         if owns_words and (is_one or all(kind.is_trusted for kind in kinds)):
             its, rest = left_of(a, address, its_changes, *gaps), left_of(b, address, changes, *gaps)
             if are_one(its, rest):
@@ -83,9 +84,8 @@ class Comparison:
                     own = left_of(b, address, changes, *gaps, keeps_unmet=True)
                     if not are_one(its, own):
                         return self._check(here if Counter(own) - Counter(its) else kept)
-                kind.drops += 1
                 kind.dropped[kept.page_id] = None
-                return NOISE
+                return self._copy(kind)
             its_own, own = its, rest
         its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
         if not are_one(its, rest):
@@ -96,15 +96,19 @@ class Comparison:
             if not ((is_one or self._known.may_learn(kept.url)) and are_like(a, b)):
                 return told(its, rest, "were not seen to change")
             return kept if self.may_ask(kept) else UNASKED
-        if a is not kept.nameless and self._agree_now(kept, here, are_one):
-            kind.drops += 1
-            return NOISE
+        if a is not kept.nameless and is_own and self._agree_now(kept, here, are_one):
+            return self._copy(kind)
         its_more, more = Counter(its_own) - Counter(own), Counter(own) - Counter(its_own)
         asked = self._next(kept, here, [kept] * bool(its_more) + [here] * bool(more))
         if self.may_ask(asked):
             return asked
         has_stayed = asked.asked == ENOUGH and not asked.is_gone
         return told(a, b, "stayed when both were fetched again") if has_stayed else UNASKED
+
+    @staticmethod
+    def _copy(kind: Kind) -> str:
+        kind.drops += 1
+        return NOISE
 
     def _agree_now(self, kept: Shown, here: Shown, are_one: Callable[..., bool], *gaps: Gaps) -> bool:
         """Whether a page differs from the last answer of a kept one only where it has changed itself: a clock may stand still."""

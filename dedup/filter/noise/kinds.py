@@ -122,8 +122,8 @@ class Kind(Learned):
         return not self.drops & (self.drops + 1) and self.drops.bit_length() % 2 == 0
 
 
-def has_own(lines: Sequence[Line], *kinds: Kind) -> bool:
-    """Returns whether a page, of which these lines are left, says something that most pages of some kinds don't.
+def has_own(lines: Sequence[Line], *kinds: Kind) -> bool | None:
+    """Returns whether a page, of which these lines are left, says something that most pages of some kinds don't; None if that is not known.
 
     The first kinds of which enough pages are known are looked at.
     """
@@ -136,4 +136,4 @@ def has_own(lines: Sequence[Line], *kinds: Kind) -> bool:
                 4 * sum(key in other for other in others) <= len(others) and any(said_in(line.tokens))
                 for key, line in zip(map(hash, lines), lines, strict=True)
             )
-    return False
+    return None

@@ -11,10 +11,11 @@ from dedup.printing import many
 
 NOISE = ""  #: there is no reason to keep it
 OTHER = "most of what is its own is not on the other"
-#: It is not known what is noise on it.
+#: It may be a copy.
 UNASKED = "its noise is not known, and no more requests may be made for that"
 FAILED = "its noise is not known: it could not be fetched again, or showed something else then"
-UNKNOWN = {UNASKED, FAILED}
+BARE = "all that stays on both may be what pages of their kind have in common"
+UNKNOWN = {UNASKED, FAILED, BARE}
 STAYED = "what changes on other pages of its kind stayed when it was fetched again"
 GONE = "the page that it copies is not kept any more"
 

@@ -14,7 +14,7 @@ import pytest
 from dedup.droplog.log import DropLog
 from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.filter import Filter
-from dedup.filter.reading import LARGE
+from dedup.filter.reading import ASIDE
 from dedup.page.html import Page
 from tests.support.coroutines import driven
 from tests.support.filters import DETECTOR, FailingIndex, Run, filtering, fingerprint, open_index, text, visit
@@ -82,12 +82,12 @@ async def test_a_large_page_holds_up_nothing_while_it_is_read(run: Filtering) ->
         return visit("large").read()
 
     async with run() as it:
-        large = asyncio.create_task(it.judge("large", read=read, size=LARGE + 1))
+        large = asyncio.create_task(it.judge("large", read=read, size=ASIDE + 1))
         await until(has_begun.is_set)
         assert await it.judge("small") == "keep: new"
         goes_on.set()
         assert await large == "keep: new"
-        assert await it.judge("copy", "large", size=LARGE + 1) == "drop: /large"
+        assert await it.judge("copy", "large", size=ASIDE + 1) == "drop: /large"
 
 
 @driven

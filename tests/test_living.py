@@ -153,8 +153,14 @@ async def test_pages_are_kept_that_say_whose_they_are_only_where_each_answer_is_
         hidden = bytes([key, *(octet ^ key for octet in f"office{at}@a.org".encode())]).hex()
         return f"<h1>Office</h1><p>{text(90, 'office')}</p><a href=/mail data-mail={hidden}>Write to us</a>"
 
-    pages = [Answering(f"{HOST}/office/{at}", f"{at}", partial(office, at)) for at in range(count)]
-    assert (await crawl(pages, at_once=at_once)).lost() == set()
+    pages = [
+        Answering(f"{HOST}/office/{at}{query}", f"{at}", partial(office, at))
+        for at in range(count)
+        for query in ("", "?x=mail")
+    ]
+    for seed in range(3):
+        fates = await crawl(shuffled(pages, seed), seed=seed, at_once=at_once)
+        assert fates.lost() == set()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.gaps import SEVERAL, Gaps
-from dedup.filter.noise.kept import KeptPages, Shown
+from dedup.filter.noise.kept import KeptPages, Shown, share_name
 from dedup.filter.noise.kinds import ENOUGH, Kind, has_own
 from dedup.filter.noise.known import Known
 from dedup.filter.noise.left import Own, as_on, least_of, left_of, steady_of
@@ -62,8 +62,7 @@ class Comparison:
         address, its_changes, changes = kept.address, kept.own or Own(), here.own or Own()
         its_own, own = left_of(a, address, its_changes), left_of(b, address, changes)
         is_one = have_one_address(kept.url, here.url)
-        are_siblings = self._known.kind(kept.url) is self._known.kind(here.url)
-        is_own = is_one or owns_words or (owns_words is None and not are_siblings)
+        is_own = is_one or owns_words or (owns_words is None and share_name(kept.url, here.url))
         # Each has changed there itself, as a check would show.
         if (here.own or kept.own) and are_one(its_own, own):
             return self._copy(kind) if is_own else BARE

@@ -21,12 +21,12 @@ _VERSION = re.compile(
 #: What a folder is called that has versions of other pages, for print or for small screens, or a mirror of them.
 _COPIES = (
     r"print(?:able|view|ed|-?version|-?friendly)?|printer-?friendly|druck(?:en|version|ansicht)?|imprim(?:er|ir|able)"
-    r"|stampa|amp|wap|pda|mirrors?\d*|\*"
+    r"|stampa|amp|wap|pda|mirrors?\d*"
 )
 #: A host may be called so, too, or by a short name, which as a folder may name what pages are of, such as men's shirts.
 _COPY_FOLDER, _COPY_HOST = re.compile(_COPIES), re.compile(rf"{_COPIES}|m|mobile|ww+\d+|cdn\d*")
 #: A parameter that only says from where a page was asked for, or how it is to be shown.
-PASSING = re.compile(r"ref\w*|source|src|from|via|print\w*|amp|share\w*|highlight|theme")
+PASSING = re.compile(r"ref(?:err?er)?|source|src|from|via|print(?:able)?|amp|share|highlight|theme")
 #: Numbers of two releases, such as 38 and 39, or 9 and 10.  What is beside 1 in 2 may be its other part, or room; longer
 #: numbers name what a folder is of, and years; 07 is a month.
 _RELEASES = re.compile(r"[1-9]/[1-9]\d|[1-9]\d/[1-9]\d?")
@@ -46,9 +46,12 @@ class _Address(NamedTuple):
         return "/".join(path) + "?" + "&".join(sorted(self.parameters))
 
     def says_more_than(self, other: "_Address") -> bool:
-        """Whether it has a parameter that the other has not, and that may say what is shown."""
-        more = self.parameters.keys() - other.parameters.keys()
-        return any(not PASSING.fullmatch(name) and not is_opaque(self.parameters[name]) for name in more)
+        """Whether it has a parameter that the other has not, and that may say what is shown, as a long number may."""
+        more = {name: self.parameters[name] for name in self.parameters.keys() - other.parameters.keys()}
+        return any(
+            not PASSING.fullmatch(name) and (value.isdecimal() or not is_opaque(value))
+            for name, value in more.items()
+        )
 
 
 class Apart(NamedTuple):
@@ -67,6 +70,8 @@ def apart(a: str, b: str) -> Apart | None:
     >>> [apart("http://example.org/view?id=7", f"http://example.org/{other}") is not None
     ...  for other in ("view?id=8", "view?id=7&room=2", "view?id=7&print=1", "view?id=7;jsessionid=1F", "story")]
     [True, True, False, False, True]
+    >>> apart("http://example.org/lamp", "http://example.org/lamp?variant=41283719300001") is not None
+    True
     >>> apart("http://a.org/docs/1.0/set/operator*", "https://www.a.org/docs/2.0/set/operator*")
     >>> [apart("http://a.org/p/7", url).parts for url in ("http://a.org/ritz/p/7", "http://b.org/p/7", "http://a.org/p/8")]
     [(), (), ()]
@@ -74,6 +79,8 @@ def apart(a: str, b: str) -> Apart | None:
     Apart(parts=(('a.org', 'mirror.net'), ('', 'print')), where='/p/7')
     >>> apart("http://a.org/p/7", "http://m.a.org/p/7").parts, apart("http://a.org/m/7", "http://a.org/w/7").parts
     ((('a.org', 'm.a.org'),), ())
+    >>> [apart(f"http://a.org/menu/{one}/7", "http://a.org/menu/main/7").parts for one in ("dessert", "print")]
+    [(), (('*', 'print'),)]
     >>> apart("http://a.org/view?id=7", "http://a.org/print/lamp").parts
     (('print?', 'view?id'),)
     """
@@ -133,14 +140,14 @@ def one_address(url: str) -> str:
 
 
 def _are_versions(one: str, other: str, where: str) -> bool:
-    """Whether one of two folders is called a version, or both are numbers of releases, and not of months or of days.
+    """Whether one of two folders is called a copy, or the version of a page without one, or both are numbers of releases, and not of months or of days.
 
     >>> [_are_versions(*pair, "docs//a.html") for pair in (("", "print"), ("38", "39"), ("1", "2"), ("2023", "2024"), ("m", "w"))]
     [True, True, False, False, False]
     >>> _are_versions("11", "12", "2024//paris")
     False
     """
-    if any(map(_COPY_FOLDER.fullmatch, re.split("[/?&]", f"{one}/{other}"))):
+    if any(map(_COPY_FOLDER.fullmatch, re.split("[/?&]", f"{one}/{other}"))) or (one, other) == ("", "*"):
         return True
     return bool(_RELEASES.fullmatch(f"{one}/{other}")) and not any(map(str.isdigit, where.split("/")))
 

@@ -198,6 +198,15 @@ class Claimant:
         self._claimed.discard(page_id)
         await self._try(self._index.forget([page_id]))
 
+    async def forget_other(self, page_id: str, fingerprint: Fingerprint) -> None:
+        """Forgets what an earlier crawl has filed of a page that shows something else by now, which another page says."""
+        await self._try(self._forget_other(page_id, fingerprint))
+
+    async def _forget_other(self, page_id: str, fingerprint: Fingerprint) -> None:
+        filed = await self._index.find(page_id)
+        if filed is not None and filed.digest != fingerprint.digest:
+            await self._index.forget([page_id])
+
     async def close(self, *, finished: bool) -> None:
         """Files what is set aside if that can be done now, and lets go of the index.
 

@@ -114,6 +114,8 @@ class Filter:
             self._keep(case, outcome)
         else:
             self._probe.name(verdict.of_id, visit.url)
+            if self.settings.incremental:
+                await self._claimant.forget_other(visit.page_id, case.fingerprint)
             self._copies.follow_up(visit, outcome, case.record, case.body)
             if verdict.of == visit.referer:
                 self._copies.note_link(visit.referer, leads_to_page=False)

@@ -270,6 +270,18 @@ def test_a_page_on_which_the_spider_failed_has_changed(visits: Visits) -> None:
     assert [(said.old, said.new) for said in change.edits] == [("", "and a lamp")]
 
 
+def test_what_a_page_said_before_it_was_dropped_for_another_is_not_known_any_more(visits: Visits) -> None:
+    def shop(price: str, *paths: str) -> Site:
+        return {"/": page("home", *paths)} | {path: page(f"lamp for {price}") for path in paths}
+
+    lamp, mailed = "/lamp", "/lamp?utm_source=mail"
+    items = [
+        visits.crawl(shop(*told), DEDUP_INCREMENTAL=True, CONCURRENT_REQUESTS=1).items
+        for told in (("7", lamp, mailed), ("5", mailed, lamp), ("7", lamp, mailed))
+    ]
+    assert [len([item for item in each if item["path"].startswith(lamp)]) for each in items] == [1, 1, 1]
+
+
 def test_a_short_page_that_failed_is_handed_over_again(visits: Visits) -> None:
     class Clumsy(Walker):
         def parse(self, response: Any) -> Any:

@@ -223,6 +223,8 @@ class Watch:
         self._runs.pop(of_id, None)
         drops = self._waiting.pop(of_id, [])
         self._count -= len(drops)
+        if drops and not self._waiting:
+            self._crawl.wake()
         return drops
 
     def _undo(self, drops: list[Drop], why: str, *, judged: bool = True, times: int = MAX_AGAIN) -> None:

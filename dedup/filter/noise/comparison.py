@@ -63,15 +63,17 @@ class Comparison:
         its_own, own = left_of(a, address, its_changes), left_of(b, address, changes)
         is_one = have_one_address(kept.url, here.url)
         is_own = is_one or owns_words or (owns_words is None and share_name(kept.url, here.url))
+        if owns_words is False and not is_one:
+            return BARE
         # Each has changed there itself, as a check would show.
         if (here.own or kept.own) and are_one(its_own, own):
-            return self._copy(kind) if is_own else BARE
+            return NOISE if is_own else BARE
         if owns_words and (is_one or all(kind.is_trusted for kind in kinds)):
             its, rest = left_of(a, address, its_changes, *gaps), left_of(b, address, changes, *gaps)
             if are_one(its, rest):
                 if is_one:
                     return NOISE
-                if kind.is_due and not (
+                if (kind.is_due or here.asked) and not (
                     are_one(its, own)
                     or are_one(its, steady_of(b, address, changes, *gaps))
                     or self._agree_now(kept, here, are_one, *gaps)
@@ -83,8 +85,9 @@ class Comparison:
                     own = left_of(b, address, changes, *gaps, keeps_unmet=True)
                     if not are_one(its, own):
                         return self._check(here if Counter(own) - Counter(its) else kept)
+                kind.drops += 1
                 kind.dropped[kept.page_id] = None
-                return self._copy(kind)
+                return NOISE
             its_own, own = its, rest
         its, rest = (least_of(lines, *gaps, some=True) for lines in (a, b))
         if not are_one(its, rest):
@@ -96,18 +99,13 @@ class Comparison:
                 return told(its, rest, "were not seen to change")
             return kept if self.may_ask(kept) else UNASKED
         if a is not kept.nameless and is_own and self._agree_now(kept, here, are_one):
-            return self._copy(kind)
+            return NOISE
         its_more, more = Counter(its_own) - Counter(own), Counter(own) - Counter(its_own)
         asked = self._next(kept, here, [kept] * bool(its_more) + [here] * bool(more))
         if self.may_ask(asked):
             return asked
         has_stayed = asked.asked == ENOUGH and not asked.is_gone
         return told(a, b, "stayed when both were fetched again") if has_stayed else UNASKED
-
-    @staticmethod
-    def _copy(kind: Kind) -> str:
-        kind.drops += 1
-        return NOISE
 
     def _agree_now(self, kept: Shown, here: Shown, are_one: Callable[..., bool], *gaps: Gaps) -> bool:
         """Whether a page differs from the last answer of a kept one only where it has changed itself: a clock may stand still."""

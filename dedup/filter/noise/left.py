@@ -49,15 +49,16 @@ class Own(Struct, gc=False):
     moved: set[str] = set()  #: groups of lines that change their order
 
     def learn(self, found: Changes) -> None:
-        """Takes up what differs between two of its answers."""
+        """Takes up what differs between two of its answers, but for lines that are also elsewhere in both: nobody knows which has changed."""
+        stay = {*map(tuple, found.stay)}
         for pair in found.pairs:
             known = self.ordered if pair.is_order else self.changed
             for at, line in ((0, pair.line), (2, pair.other)):
-                if has_room(key := tuple(line), known):
+                if (key := tuple(line)) not in stay and has_room(key, known):
                     runs = known.setdefault(key, set())
                     runs.update((each[at], each[at + 1]) for each in pair.differences)
         for line in found.alone:
-            if len(self.come) < MAX_KNOWN:
+            if tuple(line) not in stay and len(self.come) < MAX_KNOWN:
                 self.come.add(tuple(line))
         self.moved |= found.moved
 
@@ -176,7 +177,12 @@ def _without(lines: Sequence[Line], rules: Sequence[_Rule], own: Own | None = No
     own, rules = own or Own(), [rule for rule in rules if rule.gaps]
     if not (rules or own):
         return [*lines]
-    found, moving, beneath, steps = list[Line](), list[list[Line]](), "\0", MAX_STEPS
+    found, moving, beneath, steps = (
+        list[Line](),
+        list[list[Line]](),
+        "\0",
+        MAX_STEPS,
+    )  # moving: beside each other
     places = {place for rule in rules for place in rule.gaps.coming}
     groups = {*own.moved}
     for gaps, _, _, several in rules:
@@ -208,9 +214,15 @@ def _without(lines: Sequence[Line], rules: Sequence[_Rule], own: Own | None = No
             moving.append([line])
             beneath = f"{place}/"
         else:
-            found.append(line)
-            beneath = "\0"
-    return [*found, *(line for lines in sorted(moving) for line in lines)] if moving else found
+            found += (*_in_order(moving), line)
+            moving, beneath = [], "\0"
+    return [*found, *_in_order(moving)]
+
+
+def _in_order(moving: Sequence[list[Line]]) -> Iterator[Line]:
+    """Yields lines that move, sorted if all are of one group: else they may belong together, as a term and what is said of it."""
+    groups = {group_of(lines[0].place) for lines in moving}
+    yield from chain.from_iterable(sorted(moving) if len(groups) == 1 else moving)
 
 
 def _gaps_in(

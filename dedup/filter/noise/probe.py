@@ -155,8 +155,8 @@ class Probe:
         """Returns whether the addresses of two pages mean one, as was seen on others, and the kept one has this one's unique content."""
         kind, its_kind = self._known.kind(here.url), self._known.kind(kept.url)
         url = self._kept.address_like(kept, here.url)
-        if its_kind is kind or not kept.markup or not url:
-            return False
+        if its_kind is kind or not kept.markup or not url or (kept.asked and here.asked):
+            return False  # pages that were both asked themselves have told what stays
         its, own = [await self._known.unique(page) for page in (kept, here)]
         if not own.is_on(its) and own.words and not kind.asked and self._may_ask(here):
             await self._ask(visit, here, here)  # what tells them apart may be noise of its kind

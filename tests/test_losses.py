@@ -1,0 +1,118 @@
+"""Contents that stand where something changes in each answer: in its table, its list, or between two of its kind."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tests.support.coroutines import driven
+from tests.support.living import HOST, Answering, Chance, crawl, shuffled, slug
+from tests.support.pages.everyday import name, text
+
+Said = Sequence[Any] | str
+
+
+def drawn(chance: Chance, items: Sequence[str], between: str = "") -> str:
+    return between.join(chance.sample(items, len(items)))
+
+
+def table(said: Sequence[str], live: str) -> str:
+    rows = "".join(f"<tr><th>{a}<td>{b}" for a, b in zip("ABC", said, strict=True))
+    return f"<table>{rows}<tr><th>Now<td>{live}</table>"
+
+
+def uuid(chance: Chance) -> UUID:
+    return UUID(int=chance.getrandbits(128))
+
+
+def lists(said: Sequence[Sequence[str]], chance: Chance) -> list[str]:
+    return [f"<ul>{drawn(chance, [f'<li>{each}' for each in some])}</ul>" for some in said]
+
+
+#: What is said of a thing, and what of two is.  The first five have a live one beside them that says the same now and then.
+KINDS: dict[str, tuple[Callable[[Any, Chance], str], Said, Said]] = {
+    "words": (lambda said, chance: table(said, chance.choice(["yes", "no"])), ["yes", "no", "no"], ["no", "yes", "no"]),
+    "signs": (lambda said, chance: table(said, chance.choice("✓✗")), "✓✗✗", "✗✓✗"),
+    "names": (lambda said, chance: table(said, chance.choice(["Ann", "Bob", "Cid"])), ["Ann", "Bob", "Cid"], ["Cid", "Ann", "Bob"]),
+    "images": (
+        lambda said, chance: table([f"<img src=/{each}.png>" for each in said], f"<img src=/{chance.choice('ab')}.png>"),
+        "abb",
+        "bab",
+    ),
+    "items": (
+        lambda said, chance: f"<ul>{''.join(f'<li>{each}' for each in (*said, chance.choice(['yes', 'no'])))}</ul>",
+        ["yes", "no", "no"],
+        ["no", "yes", "no"],
+    ),
+    "terms": (
+        lambda said, chance: f"<dl>{drawn(chance, [f'<dt>Desk {a}<dd>{b}' for a, b in zip('ABC', said, strict=True)])}</dl>",
+        ["Ann", "Bob", "Cid"],
+        ["Bob", "Cid", "Ann"],
+    ),
+    "headings": (
+        lambda said, chance: drawn(chance, [f"<h3>Room {a}</h3><p>{b}</p>" for a, b in zip("ABC", said, strict=True)]),
+        ["free", "free", "taken"],
+        ["taken", "free", "free"],
+    ),
+    "lists in a list": (
+        lambda said, chance: f"<ul>{''.join(map('<li>{}{}'.format, ('Monday', 'Friday'), lists(said, chance)))}</ul>",
+        [["Ann", "Bob"], ["Cid", "Dan"]],
+        [["Cid", "Dan"], ["Ann", "Bob"]],
+    ),
+    "lists in cells": (
+        lambda said, chance: f"<table><tr>{''.join(map('<td>{}'.format, lists(said, chance)))}</table>",
+        [["Ann", "Bob"], ["Cid", "Dan"]],
+        [["Cid", "Dan"], ["Ann", "Bob"]],
+    ),
+    "between ids": (lambda said, chance: f"<img src='/{uuid(chance)}/{said}.jpg?{uuid(chance)}'>", "red", "blue"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("things", [1, 4])
+@pytest.mark.parametrize("kind", KINDS)
+@driven
+async def test_what_stands_among_what_changes_is_not_lost(kind: str, things: int) -> None:
+    say, *contents = KINDS[kind]
+
+    def html(thing: int, said: Said, chance: Chance) -> str:
+        return f"<h1>{name(thing)}</h1><p>{text(60, thing)}</p>{say(said, chance)}"
+
+    pages = [
+        Answering(f"{HOST}/{when}/{slug(thing, 'thing')}", f"{thing} {when}", partial(html, thing, said))
+        for thing in range(things)
+        for when, said in zip(("am", "pm"), contents, strict=True)
+    ]
+    for order in range(6):
+        assert (await crawl(shuffled(pages, order), seed=order)).lost() == set()
+
+
+def weighing(at: int, kg: int, query: str = "") -> Answering:
+    def html(chance: Chance) -> str:
+        cells = f"<tr><th>Weight<td>{kg}<tr><th>Views<td>{chance.randrange(100, 1000)}"
+        return f"<h1>{name(at)}</h1><p>{text(60, at)}</p><table>{cells}</table>"
+
+    return Answering(f"{HOST}/{slug(at, 'thing')}-{kg}{query}", f"{at} {kg}", html)
+
+
+@driven
+async def test_the_first_page_that_is_dropped_by_its_kind_is_asked_itself() -> None:
+    things = [
+        (2, 20, ""),
+        (1, 20, ""),
+        (3, 20, ""),
+        (4, 20, ""),
+        (1, 20, "?x=mail"),
+        (0, 20, ""),
+        (0, 30, ""),
+    ]
+    assert (await crawl([weighing(*thing) for thing in things])).lost() == set()
+
+
+@driven
+async def test_it_is_so_though_others_are_dropped_meanwhile() -> None:
+    same = [weighing(at, 20, query) for at in range(8) for query in ("", "?x=mail")]
+    pages = [*same, *(weighing(at, 30) for at in range(3))]
+    for order in range(8):
+        assert (await crawl(shuffled(pages, order), seed=order, at_once=8)).lost() == set()

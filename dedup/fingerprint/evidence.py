@@ -47,30 +47,8 @@ _EDGES = np.arange(RARE, dtype=np.uint64) << np.uint64(64 - (RARE - 1).bit_lengt
 Floats = npt.NDArray[np.float64]
 
 
-class Shares(NamedTuple):
-    """How many shingles two pages share and don't, without what is common on their host: estimated."""
-
-    matching: float  #: that both have, and few other pages
-    new: float  #: that only the page has
-    gone: float  #: that only the kept page has
-
-    @property
-    def share(self) -> float:
-        """How much of each part is in the other, of the one of which less is: 0 to 1."""
-        return self.matching / max(1.0, self.matching + max(self.new, self.gone))
-
-    @property
-    def resemblance(self) -> float:
-        """What both have, of what either has: 0 to 1."""
-        return self.matching / max(1.0, self.matching + self.new + self.gone)
-
-    def contains(self, least: float) -> bool:
-        """Returns whether each part contains the other, but for a share."""
-        return self.matching >= LEAST_MATCHING and self.share >= least
-
-
 class Evidence(NamedTuple):
-    """What speaks for and against a page's being a near-duplicate of a kept one, in shingles."""
+    """What speaks for and against a page's being a near-duplicate of a kept one, in shingles: estimated."""
 
     matching: float  #: of those that few pages of the host have: those that both pages have
     new: float  #: those that only the page has
@@ -87,7 +65,7 @@ class Evidence(NamedTuple):
     @property
     def share(self) -> float:
         """How much of each part is in the other, of the one of which less is: 0 to 1."""
-        return Shares(self.matching, self.new, self.gone).share
+        return self.matching / max(1.0, self.matching + max(self.new, self.gone))
 
     @property
     def is_told_apart(self) -> bool:
@@ -97,11 +75,11 @@ class Evidence(NamedTuple):
     @property
     def resemblance(self) -> float:
         """What both have, of what either has: 0 to 1."""
-        return Shares(self.matching, self.new, self.gone).resemblance
+        return self.matching / max(1.0, self.matching + self.new + self.gone)
 
     def contains(self, least: float) -> bool:
         """Returns whether each part contains the other, but for a share."""
-        return Shares(self.matching, self.new, self.gone).contains(least)
+        return self.matching >= LEAST_MATCHING and self.share >= least
 
     def suffices(self, least: float) -> bool:
         """Returns whether it is a near-duplicate; ``least`` is the share of each part that the other has to contain."""
@@ -166,25 +144,28 @@ class Part:
         sketches, slots, others = zip(*found.values(), strict=True)
         return _Levels(np.array(sketches), np.array(slots), np.array(others)[:, None])
 
-    def beside(self, other: "Part") -> Shares:
+    def beside(self, other: "Part") -> Evidence:
         """Returns the same of it and of a page of which all shingles are known: exactly."""
         both = np.isin(self._main, other._main, assume_unique=True)
         theirs = np.isin(other._main, self._main, assume_unique=True)
         matching, new = both & (self._counts < self._few + 1), ~both & (self._counts < self._few)
         gone = ~theirs & (other._counts < other._few)
-        return Shares(float(matching.sum()), float(new.sum()), float(gone.sum()))
+        return Evidence(float(matching.sum()), float(new.sum()), float(gone.sum()))
 
-    def evidence(self, shares: Shares, url: str, kept: Called, kept_url: str) -> Evidence:
-        """Returns what speaks for and against the page at ``url``, which shares so much with a kept one."""
-        names = is_other_name(self._page, kept), is_same_name(self._page, kept)
-        return Evidence(*shares, *names, self.are_siblings(url, kept_url))
+    def evidence(self, shares: Evidence, url: str, kept: Called, kept_url: str) -> Evidence:
+        """Returns the same of the page at ``url``, which shares so much with a kept one, with what both are called."""
+        return shares._replace(
+            other_name=is_other_name(self._page, kept),
+            same_name=is_same_name(self._page, kept),
+            siblings=self.are_siblings(url, kept_url),
+        )
 
-    def weigh(self, stored: Hashes) -> list[Shares]:
+    def weigh(self, stored: Hashes) -> list[Evidence]:
         """Returns how much of it and of each of n kept pages' parts match: see `measure`."""
-        return [Shares(*row) for row in self.measure(stored).T.tolist()]
+        return [Evidence(*row) for row in self.measure(stored).T.tolist()]
 
     def measure(self, stored: Hashes) -> Floats:
-        """Returns the `Shares` of it and of n kept pages' parts, at the level where most matches: float64, shape (3, n).
+        """Returns the shares of it and of n kept pages' parts, at the level where most matches: float64, shape (3, n).
 
         By their sketches, of shape (n, w).
         """
@@ -210,7 +191,7 @@ class _Levels(NamedTuple):
 
 
 def contain(found: Floats, *least: float) -> npt.NDArray[np.bool_]:
-    """Returns for each of n `Shares`, shape (3, n), whether each part contains the other, but for each of m shares: shape (m, n)."""
+    """Returns for each of n pages' shares, shape (3, n), whether each contains the other, but for each of m shares: (m, n)."""
     is_like: npt.NDArray[np.bool_] = (found[0] >= LEAST_MATCHING) & (
         _shares(found) >= np.array(least)[:, None]
     )
@@ -218,7 +199,7 @@ def contain(found: Floats, *least: float) -> npt.NDArray[np.bool_]:
 
 
 def _shares(found: Floats) -> Floats:
-    """`Shares.share` of each column."""
+    """`Evidence.share` of each column."""
     matching, new, gone = found
     share: Floats = matching / np.maximum(1.0, matching + np.maximum(new, gone))
     return share

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.evidence import Evidence, Part, Shares, contain, is_same_name
+from dedup.fingerprint.evidence import Evidence, Part, contain, is_same_name
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry, original_id
@@ -64,7 +64,7 @@ class Weighing:
         is_known = self.hosts is not None and self.hosts.table(self._home).is_known
         self._most = MAX_BESIDE_RARE if is_known else MAX_COMPARED
         self._parts: dict[str, Part] = {}  # by the host whose table says what is own
-        self._measured: dict[int, Shares] = {}  # by the page's own host
+        self._measured: dict[int, Evidence] = {}  # by the page's own host
         self._compared = 0
         self._entries: dict[int, Entry] = {}
         self._resemblances: dict[int, float] = {}
@@ -123,7 +123,7 @@ class Weighing:
             enough = (is_near & is_like).nonzero()[0].tolist()
             if not self.hosts.table(self._home).is_known:  # then the hosts of the others may be
                 enough = sorted({*enough, *range(max(0, MAX_UNKNOWN - first))} & {*range(len(numbers))})
-            self._measured |= ((numbers[at], Shares(*found[:, at].tolist())) for at in enough)
+            self._measured |= ((numbers[at], Evidence(*found[:, at].tolist())) for at in enough)
         self._nearest += [numbers[at] for at in near if first + at < MAX_NEAR]
         return [numbers[at] for at in enough]
 

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from dedup.filter.noise.kinds import kind_of
 from dedup.filter.stats import Stats, count
-from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Shares
+from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import resemblance
 from dedup.index import Index
@@ -157,7 +157,7 @@ class Audit:
         # Pages that share less than half are not the same, whatever the settings allow.
         return whole if whole < max(self._detector.min_resemblance, LEAST_PROBED) else None
 
-    def _own(self, page: Fingerprint, url: str, kept: Fingerprint, of: str) -> Shares | None:
+    def _own(self, page: Fingerprint, url: str, kept: Fingerprint, of: str) -> Evidence | None:
         """Returns what is own to two pages; None where that can't be told, as where many pages have their text by now."""
         hosts = self._index.hosts
         name = hosts.judge(host(url), host(of)) if hosts is not None else None

@@ -13,8 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from dedup.page.actions import is_action
 from tests.support import serving, slow
-from tests.support.crawls import TWINS, Answer, Run, Site, Walker, html, page, words
-from tests.support.waiting import until, wait_until
+from tests.support.crawls import TWINS, Answer, Run, Site, Walker, failing_late, hold, html, page, words
 
 COPIES = range(14)
 
@@ -91,30 +90,12 @@ class Moves:
         return page("story") if self.asked == 1 else (302, {"Location": self.there}, b"")
 
 
-def behind_a(site: Site, copy: str) -> None:
-    """Has a copy of /a come after it: whichever comes first is kept."""
-
-    def on_request(path: str) -> None:
-        if path == copy:
-            wait_until(lambda: site.stats.get("dedup/pages", 0) >= 2)
-
-    site.on_request = on_request
-
-
-class LateFailure(Walker):
-    """Fails on /a, once another page was judged."""
-
-    async def parse(self, response: Any) -> Any:
-        if response.url.endswith("/a"):
-            await until(lambda: self.crawler.stats.get_value("dedup/pages") == 3)
-            raise RuntimeError("it can't be parsed")
-        for output in super().parse(response):
-            yield output
+LateFailure = failing_late("/a", "dedup/pages", 3)
 
 
 @pytest.mark.parametrize("is_far", [True, False])
 def test_a_page_that_is_fetched_again_does_not_leave_its_host(crawl: Run, site: Site, is_far: bool) -> None:
-    behind_a(site, "/b")
+    hold(site, "/b", 2)  # whichever comes first is kept
     asked: list[str] = []
     with elsewhere(asked) as other:
         moved = Moves(f"{other}/x" if is_far else "/x")
@@ -166,7 +147,7 @@ def test_addresses_that_look_like_actions_are_asked_once(crawl: Run, path: str) 
 
 
 def test_nor_are_they_when_the_page_that_they_copy_fails(crawl: Run, site: Site) -> None:
-    behind_a(site, "/logout")
+    hold(site, "/logout", 2)  # whichever comes first is kept
     pages = {"/": page("home", "/a", "/logout"), "/a": page("story"), "/logout": page("story")}
     done = crawl(pages, LateFailure, CONCURRENT_REQUESTS=8)
     assert done.requests.count("/logout") == 1

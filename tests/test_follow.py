@@ -11,8 +11,7 @@ from scrapy.spiders import CrawlSpider, Rule
 from crawler.spiders.site import SiteSpider
 from dedup.scrapy import Parked
 from dedup.scrapy.links.parked import parked_urls
-from tests.support.crawls import TWINS, Answer, Run, Site, Walker, hold, page
-from tests.support.waiting import until
+from tests.support.crawls import TWINS, Answer, Run, Site, Walker, asking, failing_late, hold, page
 
 
 @pytest.fixture
@@ -77,11 +76,7 @@ def test_a_mirror_is_left_when_it_brings_nothing_and_the_log_has_a_link_before_i
 
 
 def test_a_spider_can_opt_out_of_the_harvest(follow: Run) -> None:
-    class OptsOut(Walker):
-        def request(self, path: str, **options: Any) -> Request:
-            return super().request(path, **options, meta={"dedup_harvest": False})
-
-    done = follow(TWINS, OptsOut)
+    done = follow(TWINS, asking(meta={"dedup_harvest": False}))
     assert "/behind-b" not in done.requests
     assert done.dropped == ["/b"]
 
@@ -126,15 +121,7 @@ def test_nofollow_weighs_links_likewise(follow: Run) -> None:
     assert done.figures["links_not_followed"] == 0
 
 
-class FailsLate(Walker):
-    """Fails on /a, once its copy was judged."""
-
-    async def parse(self, response: Any) -> Any:
-        if response.url.endswith("/a"):
-            await until(lambda: self.crawler.stats.get_value("dedup/dropped"))
-            raise RuntimeError("it can't be parsed")
-        for output in super().parse(response):
-            yield output
+FailsLate = failing_late("/a", "dedup/dropped")
 
 
 def test_links_are_not_counted_as_saved_when_the_drop_is_undone(follow: Run, site: Site) -> None:

@@ -11,7 +11,7 @@ from filelock import FileLock
 from scrapy.utils.test import get_crawler
 
 from tests.support import slow
-from tests.support.crawls import ADDON, TWINS, Answer, Crawl, Run, Site, Walker, page
+from tests.support.crawls import ADDON, TWINS, Answer, Crawl, Run, Site, Walker, failing, page
 from tests.support.stores import in_file
 from tests.support.waiting import until
 
@@ -132,17 +132,11 @@ def test_an_incremental_crawl_hands_over_nothing_again_under_new_session_ids(ite
 
 
 def test_a_page_on_which_an_incremental_crawl_failed_is_handed_over_by_the_next(items: Items) -> None:
-    class Clumsy(Walker):
-        def parse(self, response: Any) -> Any:
-            if self.path(response) == "/a":
-                raise ValueError
-            yield from super().parse(response)
-
     site = {"/": page("home", "/a"), "/a": page("X")}
-    assert items.crawl(site, Clumsy, DEDUP_INCREMENTAL=True) == ["/"]
+    assert items.crawl(site, failing("/a"), DEDUP_INCREMENTAL=True) == ["/"]
     assert items.crawl(site, DEDUP_INCREMENTAL=True) == ["/a"]
     site["/a"] = page("Y")
-    assert items.crawl(site, Clumsy, DEDUP_INCREMENTAL=True) == []
+    assert items.crawl(site, failing("/a"), DEDUP_INCREMENTAL=True) == []
     assert items.crawl(site, DEDUP_INCREMENTAL=True) == ["/a"]
 
 

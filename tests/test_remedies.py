@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support import ROOT
-from tests.support.crawls import Answer, Run, Walker, html, words
+from tests.support.crawls import Answer, Run, Walker, asking, html, words
 
 MENU = "<ul>" + "".join(f"<li>menu item {number}" for number in range(40)) + "</ul>"
 PAGES = 12
@@ -28,19 +28,11 @@ def links(number: int) -> str:
     return "".join(f'<a href="/{release}/page{number}">more</a>' for release in ("1.0", "2.0"))
 
 
-def asking(**meta: Any) -> type[Walker]:
-    class Asks(Walker):
-        def request(self, path: str, **options: Any) -> Any:
-            return super().request(path, **options | {"meta": meta})
-
-    return Asks
-
-
 OWN = {"DEDUP_CHROME": True}
 #: What goes wrong, and what mends it: a site, how many of its pages are kept without the remedy, and with it.
 DROPPED = manual(changed=8)
 REMEDIES: dict[str, tuple[dict[str, Answer], type[Walker], dict[str, Any], bool]] = {
-    'meta={"dedup": False}': (DROPPED, asking(dedup=False), {}, True),
+    'meta={"dedup": False}': (DROPPED, asking(meta={"dedup": False}), {}, True),
     'DEDUP_ACTION = "nofollow"': (DROPPED, Walker, {"DEDUP_ACTION": "nofollow"}, True),
     "DEDUP_MIN_CONTAINMENT = 0.99": (DROPPED, Walker, {"DEDUP_MIN_CONTAINMENT": 0.99}, True),
     'DEDUP_ACTION = "mark"': (DROPPED, Walker, {"DEDUP_ACTION": "mark"}, True),

@@ -25,7 +25,7 @@ from dedup.scrapy import Addon
 from dedup.scrapy.middleware import NearDuplicateMiddleware
 from tests.support import slow
 from tests.support.browser import ARGUMENTS, program
-from tests.support.crawls import ADDON, TWINS, Answer, Run, Site, Walker, html, page, words
+from tests.support.crawls import ADDON, TWINS, Answer, Run, Site, Walker, asking, html, page, words
 from tests.support.projects import documented as code
 from tests.support.redis import Server
 from tests.support.waiting import LIMIT
@@ -229,11 +229,7 @@ def test_whether_the_urls_of_a_list_are_kept_is_a_setting(crawl: Run, spider: ty
 
 
 def test_what_a_callback_yields_is_no_start(crawl: Run) -> None:
-    class Resets(Walker):
-        def request(self, path: str, **options: Any) -> Request:
-            return super().request(path, meta={"depth_reset": True}, **options)
-
-    assert crawl(TWINS, Resets).dropped == ["/b"]
+    assert crawl(TWINS, asking(meta={"depth_reset": True})).dropped == ["/b"]
     no_depth = {"scrapy.spidermiddlewares.depth.DepthMiddleware": None}
     assert crawl(TWINS, SPIDER_MIDDLEWARES=no_depth).dropped == ["/b"]
 

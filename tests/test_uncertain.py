@@ -18,7 +18,7 @@ from dedup.filter.watch import doubts
 from dedup.scrapy.compat import close
 from dedup.scrapy.crawl.slot import is_closing
 from tests.support import slow
-from tests.support.crawls import Run, Site, Walker, hold, page
+from tests.support.crawls import Run, Site, Walker, asking, failing_late, hold, page
 from tests.support.filters import DETECTOR
 from tests.support.waiting import until, wait_until
 
@@ -39,11 +39,7 @@ class Refuses:
             raise IgnoreRequest("it is not wanted")
 
 
-class Silent(Walker):
-    """Its requests have no errbacks."""
-
-    def request(self, path: str, **options: Any) -> Any:
-        return super().request(path, errback=None, **options)
+Silent = asking(errback=None)
 
 
 class Stops(Walker):
@@ -110,15 +106,7 @@ def test_two_contents_of_one_page_id_do_not_stand_for_each_other(
     assert done.figures.get("fetched_again", 0) == (0 if is_copy_last else 1)
 
 
-class FailsLate(Walker):
-    """Fails on /a, once the links of another page were not followed for it."""
-
-    async def parse(self, response: Any) -> Any:
-        if response.url.endswith("/a"):
-            await until(lambda: self.crawler.stats.get_value("dedup/not_followed"))
-            raise RuntimeError("it can't be parsed")
-        for output in super().parse(response):
-            yield output
+FailsLate = failing_late("/a", "dedup/not_followed")
 
 
 def test_links_that_were_not_followed_for_a_page_that_fails_later_are_followed_after_all(

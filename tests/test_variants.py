@@ -9,7 +9,7 @@ from scrapy import Request
 
 from dedup.filter.change import WORDS
 from dedup.page.variance import read_variance
-from tests.support.crawls import Answer, Run, Walker, page
+from tests.support.crawls import Answer, Run, Walker, failing, losing, page
 
 HEADER = 'key-order, params=("utm_source" "sid")'
 
@@ -139,23 +139,10 @@ def test_requests_that_carry_other_data_are_for_other_pages(crawl: Run) -> None:
     assert crawl(shop(*links), Carries).requests == ["/", *links[:2]]
 
 
-class Fails(Walker):
-    """It can do nothing with a page."""
-
-    def parse(self, response: Any) -> Any:
-        if self.path(response) == "/a?sid=1":
-            raise ValueError("what is this?")
-        yield from super().parse(response)
-
-
-class LosesItem:
-    def process_item(self, item: Any) -> Any:
-        if item["path"] == "/a?sid=1":
-            raise OSError("the disk is full")
-        return item
-
-
-@pytest.mark.parametrize(("spider", "settings"), [(Fails, {}), (Walker, {"ITEM_PIPELINES": {LosesItem: 1}})])
+@pytest.mark.parametrize(
+    ("spider", "settings"),
+    [(failing("/a?sid=1"), {}), (Walker, {"ITEM_PIPELINES": {losing("/a?sid=1"): 1}})],
+)
 @pytest.mark.parametrize("at_once", [1, 8])
 def test_if_the_kept_page_fails_its_variant_is_fetched(
     crawl: Run, spider: type[Walker], settings: dict[str, Any], at_once: int

@@ -3,15 +3,13 @@
 import asyncio
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dedup import Detector, IndexMismatchError, open_index
 from dedup.page.read import read
-from tests.support.crawls import Answer, Run, Site, Walker, html, page, words
+from tests.support.crawls import Answer, Run, Site, asking, hold, html, page, words
 from tests.support.processes import scrapy
-from tests.support.waiting import wait_until
 
 #: /a and /b are near-duplicates, and so are /deep-a and /deep-b below them.
 TREE = {
@@ -25,19 +23,9 @@ TREE = {
 }
 
 
-def asking(wanted: object) -> type[Walker]:
-    """A spider whose requests say what is to be done with their pages."""
-
-    class Asks(Walker):
-        def request(self, path: str, **options: Any) -> Any:
-            return super().request(path, **options | {"meta": {"dedup": wanted}})
-
-    return Asks
-
-
 @pytest.mark.parametrize("action", ["drop", "nofollow", "mark"])
 def test_a_request_says_what_is_done_with_its_page(crawl: Run, action: str) -> None:
-    own = crawl(TREE, asking(action), DEDUP_ACTION="mark" if action == "drop" else "drop")
+    own = crawl(TREE, asking(meta={"dedup": action}), DEDUP_ACTION="mark" if action == "drop" else "drop")
     settings = crawl(TREE, DEDUP_ACTION=action)
     asked = [[path for path in done.requests if path in TREE] for done in (own, settings)]
     assert asked[0] == asked[1]
@@ -45,12 +33,12 @@ def test_a_request_says_what_is_done_with_its_page(crawl: Run, action: str) -> N
 
 
 def test_a_start_page_is_dropped_if_its_request_says_so(crawl: Run) -> None:
-    spider = type("Twice", (asking("drop"),), {"starts": ("/a", "/b")})
+    spider = type("Twice", (asking(meta={"dedup": "drop"}),), {"starts": ("/a", "/b")})
     assert crawl(TREE, spider).dropped == ["/b", "/deep-b"]
 
 
 def test_a_wrong_wish_is_told_once(crawl: Run) -> None:
-    done = crawl(TREE, asking("Mark"))
+    done = crawl(TREE, asking(meta={"dedup": "Mark"}))
     assert done.dropped == ["/b", "/deep-b"]
     told = [m.getMessage() for m in done.messages if "meta['dedup']" in m.getMessage()]
     assert told == ["meta['dedup'] is 'Mark', which is ignored; allowed: False, 'drop', 'nofollow', 'mark'"]
@@ -69,11 +57,7 @@ def test_a_copy_leads_on_if_it_is_less_deep(crawl: Run, site: Site, tmp_path: Pa
     pages = {"/": page("home", "/way", "/near"), "/way": page("way", "/deep"), "/behind": page("behind")}
     pages |= {path: page("list", "/behind") for path in ("/deep", "/near")}
 
-    def on_request(path: str) -> None:
-        if path == "/near":
-            wait_until(lambda: site.stats.get("dedup/pages", 0) >= 3)
-
-    site.on_request = on_request
+    hold(site, "/near", 3)
     settings = {"CONCURRENT_REQUESTS": 2, "DEDUP_FOLLOW": follow, "DEDUP_INDEX": f"file:{tmp_path / 'index'}"}
     for _ in range(2):
         done = crawl(pages, DEPTH_LIMIT=2, **settings)

@@ -22,7 +22,7 @@ from twisted.python.failure import Failure
 from dedup.scrapy import Judgement, NearDuplicate, judgement
 from dedup.scrapy.signals import near_duplicate
 from tests.support import serving
-from tests.support.waiting import wait_until
+from tests.support.waiting import until, wait_until
 
 ADDON = {"dedup.scrapy.Addon": 500}
 
@@ -230,3 +230,51 @@ def listening(told: Callable[..., None], signal: object = near_duplicate) -> typ
             return super().from_crawler(crawler, *args, **kwargs)
 
     return Listens
+
+
+def asking(**options: Any) -> type[Walker]:
+    """Makes a spider whose requests all have these options."""
+
+    class Asks(Walker):
+        def request(self, path: str, **others: Any) -> Request:
+            return super().request(path, **others | options)
+
+    return Asks
+
+
+def failing(path: str) -> type[Walker]:
+    """Makes a spider that can do nothing with a page."""
+
+    class Fails(Walker):
+        def parse(self, response: Any) -> Any:
+            if self.path(response) == path:
+                raise ValueError("what is this?")
+            yield from super().parse(response)
+
+    return Fails
+
+
+def failing_late(path: str, stat: str, least: int = 1) -> type[Walker]:
+    """Makes a spider that fails on a page, once a stat is as high."""
+
+    class FailsLate(Walker):
+        async def parse(self, response: Any) -> Any:
+            if self.path(response) == path:
+                await until(lambda: self.crawler.stats.get_value(stat, 0) >= least)
+                raise RuntimeError("it can't be parsed")
+            for output in super().parse(response):
+                yield output
+
+    return FailsLate
+
+
+def losing(path: str) -> type:
+    """Makes a pipeline that can't store the item of a page."""
+
+    class Loses:
+        def process_item(self, item: Any) -> Any:
+            if item["path"] == path:
+                raise OSError("the disk is full")
+            return item
+
+    return Loses

@@ -23,7 +23,19 @@ from dedup.filter.change import WORDS, Said
 from dedup.scrapy.signals import change_found
 from tests.support import slow
 from tests.support.changing import Shop, crawling
-from tests.support.crawls import Answer, Crawl, Run, Site, Walker, html, listening, page, words
+from tests.support.crawls import (
+    Answer,
+    Crawl,
+    Run,
+    Site,
+    Walker,
+    failing,
+    html,
+    listening,
+    losing,
+    page,
+    words,
+)
 from tests.support.processes import Scrapy, scrapy
 from tests.support.waiting import LIMIT
 
@@ -255,15 +267,9 @@ def test_a_page_comes_back(visits: Visits) -> None:
 
 
 def test_a_page_on_which_the_spider_failed_has_changed(visits: Visits) -> None:
-    class Clumsy(Walker):
-        def parse(self, response: Any) -> Any:
-            if self.path(response) == "/x":
-                raise ValueError
-            yield from super().parse(response)
-
     visits.crawl(STORY, DEDUP_INCREMENTAL=True)
     other = STORY | {"/x": page("x", more="and a lamp")}
-    assert visits.crawl(other, Clumsy, DEDUP_INCREMENTAL=True).items == []
+    assert visits.crawl(other, failing("/x"), DEDUP_INCREMENTAL=True).items == []
     assert [item["path"] for item in visits.crawl(other, DEDUP_INCREMENTAL=True).items] == ["/x"]
     (change,) = visits.changes()
     assert (change.word, visits.path(change.url)) == ("changed", "/x")
@@ -283,20 +289,9 @@ def test_what_a_page_said_before_it_was_dropped_for_another_is_not_known_any_mor
 
 
 def test_a_short_page_that_failed_is_handed_over_again(visits: Visits) -> None:
-    class Clumsy(Walker):
-        def parse(self, response: Any) -> Any:
-            if self.path(response) == "/short":
-                raise ValueError
-            yield from super().parse(response)
-
-    class Refusing:
-        def process_item(self, item: Any) -> Any:
-            if item["path"] == "/brief":
-                raise ValueError
-            return item
-
     site = {"/": page("home", "/short", "/brief"), "/short": html("Sold out"), "/brief": html("Not yet")}
-    broken = visits.crawl(site, Clumsy, DEDUP_INCREMENTAL=True, ITEM_PIPELINES={Refusing: 1})
+    refusing = {"ITEM_PIPELINES": {losing("/brief"): 1}}
+    broken = visits.crawl(site, failing("/short"), DEDUP_INCREMENTAL=True, **refusing)
     assert [item["path"] for item in broken.items] == ["/"]
     assert {item["path"] for item in visits.crawl(site, DEDUP_INCREMENTAL=True).items} == {"/short", "/brief"}
     assert visits.crawl(site, DEDUP_INCREMENTAL=True).items == []

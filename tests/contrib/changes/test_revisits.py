@@ -17,7 +17,7 @@ from scrapy.exceptions import IgnoreRequest
 from dedup.scrapy.signals import filter_opened
 from tests.support import slow
 from tests.support.changing import crawling
-from tests.support.crawls import Answer, Crawl, Run, Site, Walker, page
+from tests.support.crawls import Answer, Crawl, Run, Site, Walker, losing, page
 from tests.support.processes import Scrapy
 from tests.support.waiting import LIMIT
 
@@ -218,18 +218,9 @@ def test_a_page_that_was_not_sent_has_its_fingerprint(crawls: Crawls) -> None:
 # --- Who asks for whole pages -----------------------------------------------------------------------
 
 
-class Failing:
-    """A pipeline that can't store one page."""
-
-    def process_item(self, item: Any) -> Any:
-        if item["path"] == "/a":
-            raise OSError("the disk is full")
-        return item
-
-
 def test_a_page_whose_item_failed_is_sent_again(crawls: Crawls) -> None:
     server = Server(PAGES)
-    crawls(server, ITEM_PIPELINES={Failing: 1})
+    crawls(server, ITEM_PIPELINES={losing("/a"): 1})
     assert paths(crawls(server)) == {"/a"}
     assert server.sent == ["/a"]
 

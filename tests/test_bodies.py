@@ -47,16 +47,11 @@ PARTS = {
     "heading": "<title>Brass lamp 17</title><h1>lamp story</h1>",
 }
 URLS = [
-    "http://a.org/shop/lamp.html",
-    "http://a.org/shop/story",
-    "http://a.org/shop/",
-    "http://a.org/shop/lamp.html?page=2",
-    "http://a.org/shop/2.7.1?of=/shop/x/lamp",
-    "http://a.org/2.7.1/lamp.html",
-    "http://b.org/shop/lamp.html",
-    "http://a.org",
+    "http://a.org/shop/lamp.html", "http://a.org/shop/story", "http://a.org/shop/",
+    "http://a.org/shop/lamp.html?page=2", "http://a.org/shop/2.7.1?of=/shop/x/lamp",
+    "http://a.org/2.7.1/lamp.html", "http://b.org/shop/lamp.html", "http://a.org",
     "http://a.org/shop/" + "x" * 2_000,
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("more", PARTS.values(), ids=PARTS.keys())

@@ -242,18 +242,9 @@ def test_a_page_without_a_word_is_never_judged() -> None:
 # --- Comparisons --------------------------------------------------------------------------------------
 
 PAGES = [
-    page(1),
-    page(1, changed=1),
-    page(1, changed=20),
-    page(2),
-    page(1, words=60),
-    page(1, words=20),
-    "",
-    "<p>short",
-    "<a href=x>",
-    "<div>" * 9999 + page(1),
-    "\0" * 99,
-]
+    page(1), page(1, changed=1), page(1, changed=20), page(2), page(1, words=60), page(1, words=20), "",
+    "<p>short", "<a href=x>", "<div>" * 9999 + page(1), "\0" * 99,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["", "<p>" + "word " * 49, "<div>" * 9999 + "word " * 99, "\0" * 99])

@@ -468,24 +468,11 @@ async def test_pages_of_two_scopes_are_not_compared_even_where_they_meet_in_the_
 
 
 BAD_URLS = [
-    "",
-    "http://[",
-    "http://[::1",
-    "http://]/",
-    "http://a:port/",
-    "http:///nothing",
-    "mailto:somebody",
-    "http://a/\nb",
-    "http://a\0b/",
-    "http://\ud800/",
-    "http://" + "a" * 300 + ".example/",
-    "http://a..example./",
-    "http://%zz/",
-    "http://\u202eexample.org/",
-    "http://xn--/",
-    "http://example.org/" + "x" * 100_000,
-    "http://" + "a." * 50_000 + "example/",
-]
+    "", "http://[", "http://[::1", "http://]/", "http://a:port/", "http:///nothing", "mailto:somebody",
+    "http://a/\nb", "http://a\0b/", "http://\ud800/", "http://" + "a" * 300 + ".example/",
+    "http://a..example./", "http://%zz/", "http://\u202eexample.org/", "http://xn--/",
+    "http://example.org/" + "x" * 100_000, "http://" + "a." * 50_000 + "example/",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -546,18 +533,10 @@ async def test_odd_page_ids_are_those_of_verdicts_and_of_what_is_moved_to_anothe
 # --- Parameters --------------------------------------------------------------------------------------
 
 CHANGES: dict[str, Any] = {
-    "max_distance": 4,
-    "min_resemblance": 0.8,
-    "shingle_size": 5,
-    "min_tokens": 49,
-    "keep_urls": False,
-    "hash_key": "tiptoe",
-    "ignore": (".cookies",),
-    "ignore_text": (r"\d+ visitors",),
-    "method": "minhash",
-    "features.slots": 1024,
-    "features.bits": 4,
-}
+    "max_distance": 4, "min_resemblance": 0.8, "shingle_size": 5, "min_tokens": 49, "keep_urls": False,
+    "hash_key": "tiptoe", "ignore": (".cookies",), "ignore_text": (r"\d+ visitors",), "method": "minhash",
+    "features.slots": 1024, "features.bits": 4,
+}  # fmt: skip
 
 
 def changed(name: str, value: object) -> Detector:
@@ -684,33 +663,13 @@ def test_a_wrong_option_is_refused_with_what_is_allowed(name: str, value: object
 @pytest.mark.parametrize(
     "address",
     [
-        "",
-        "memory",
-        "file",
-        "file:",
-        "memory:there",
-        "sqlite:x",
-        "http://host/",
-        "index.sqlite",
-        "redis",
-        "redis:/x",
-        "redis:host",
-        "redis://[",
-        "redis://host:port",
-        "redis://host:99999",
-        "redis+cluster:host",
-        "redis+cluster://",
-        "redis+cluster://host,",
-        "redis+cluster://host:port",
-        "redis+cluster://host:1,other:99999",
-        "redis+cluster://host:1/3",
-        "redis+cluster://host:1?unknown=1",
-        "redis+sentinel://host:1",
-        "FILE:x",
-        None,
-        7,
+        "", "memory", "file", "file:", "memory:there", "sqlite:x", "http://host/", "index.sqlite", "redis",
+        "redis:/x", "redis:host", "redis://[", "redis://host:port", "redis://host:99999",
+        "redis+cluster:host", "redis+cluster://", "redis+cluster://host,", "redis+cluster://host:port",
+        "redis+cluster://host:1,other:99999", "redis+cluster://host:1/3", "redis+cluster://host:1?unknown=1",
+        "redis+sentinel://host:1", "FILE:x", None, 7,
     ],
-)
+)  # fmt: skip
 def test_an_address_that_is_none_is_refused(address: Any) -> None:
     with pytest.raises(SettingsError, match=r"^index is ") as refusal:
         open_index(address, DETECTOR)
@@ -720,28 +679,16 @@ def test_an_address_that_is_none_is_refused(address: Any) -> None:
 @pytest.mark.parametrize(
     "address",
     [
-        "redis://user:tiptoe@host:port/0",
-        "redis://user:tiptoe@host:99999",
-        "redis://user:tiptoe@[",
-        "redis://user:tiptoe/through@host:6379",
-        "redis://user:tiptoe?through@host:6379",
-        "redis://user:tiptoe#through@host:6379",
-        "redis:user:tiptoe@host",
-        "redis:/user:tiptoe@host",
-        "Redis://user:tiptoe@host",
-        "http://user:tiptoe@host/",
-        "user:tiptoe@host:6379",
-        ":tiptoe@host",
-        "redis://host:1?password=tiptoe",
-        "unix:///socket?db=1&password=tiptoe",
-        "redis+cluster://user:tiptoe@host:1,other:2",
-        "redis+cluster://user:tiptoe@host:1,other:99999",
-        "rediss+cluster://host:1?password=tiptoe",
-        "redis+cluster://user:tiptoe@host:1/3",
-        "unix://user:tiptoe@/socket",
-        "redis://host:1?db=x&password=tiptoe",
+        "redis://user:tiptoe@host:port/0", "redis://user:tiptoe@host:99999", "redis://user:tiptoe@[",
+        "redis://user:tiptoe/through@host:6379", "redis://user:tiptoe?through@host:6379",
+        "redis://user:tiptoe#through@host:6379", "redis:user:tiptoe@host", "redis:/user:tiptoe@host",
+        "Redis://user:tiptoe@host", "http://user:tiptoe@host/", "user:tiptoe@host:6379", ":tiptoe@host",
+        "redis://host:1?password=tiptoe", "unix:///socket?db=1&password=tiptoe",
+        "redis+cluster://user:tiptoe@host:1,other:2", "redis+cluster://user:tiptoe@host:1,other:99999",
+        "rediss+cluster://host:1?password=tiptoe", "redis+cluster://user:tiptoe@host:1/3",
+        "unix://user:tiptoe@/socket", "redis://host:1?db=x&password=tiptoe",
     ],
-)
+)  # fmt: skip
 def test_a_password_is_shown_neither_by_an_error_nor_by_where(address: str) -> None:
     try:
         shown = open_index(address, DETECTOR).where

@@ -42,17 +42,10 @@ def lost(name: str, found: set[str], small: bool = False) -> int:
 
 #: With links of near-duplicates followed by their yield: the most downloads, and the most contents that are lost.
 YIELD = {
-    "mirrors5": (1254, 0),
-    "hidden": (580, 0),
-    "versions": (1130, 13),
-    "session": (1400, 0),
-    "sessionpath": (1850, 0),
-    "forum": (1505, 0),
-    "lists": (401, 0),
-    "calendar": (780, 60),
-    "soft404x10": (610, 0),
-    "soft404short": (560, 0),
-}
+    "mirrors5": (1254, 0), "hidden": (580, 0), "versions": (1130, 13), "session": (1400, 0),
+    "sessionpath": (1850, 0), "forum": (1505, 0), "lists": (401, 0), "calendar": (780, 60),
+    "soft404x10": (610, 0), "soft404short": (560, 0),
+}  # fmt: skip
 
 
 #: Others have sessions and pages that are missing, too.

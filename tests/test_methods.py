@@ -93,22 +93,11 @@ def test_bands_that_cannot_be_had_are_refused() -> None:
 
 #: What indexes have stored of every method so far, byte for byte: they have to go on opening.
 HEADER = {
-    "format": "5",
-    "scope": "all",
-    "tables": "1",
-    "scheme": "7",
-    "min_resemblance": "0.75",
-    "shingle_size": "6",
-    "min_tokens": "5",
-    "keep_urls": "True",
-    "hash_key": "f73f191a4b3d2404",
-    "features.simhash_size": "1",
-    "features.simhash_urls": "False",
-    "features.weights": "count",
-    "features.sketch_urls": "True",
-    "features.slots": "512",
-    "features.bits": "2",
-}
+    "format": "5", "scope": "all", "tables": "1", "scheme": "7", "min_resemblance": "0.75",
+    "shingle_size": "6", "min_tokens": "5", "keep_urls": "True", "hash_key": "f73f191a4b3d2404",
+    "features.simhash_size": "1", "features.simhash_urls": "False", "features.weights": "count",
+    "features.sketch_urls": "True", "features.slots": "512", "features.bits": "2",
+}  # fmt: skip
 HEADERS = {
     "simhash": HEADER | {"method": "simhash", "max_distance": "6", "tables": "4+1"},
     "minhash": HEADER | {"method": "minhash", "bands": "17 bands of 5 min-hashes"},

@@ -199,24 +199,11 @@ def test_the_stats_add_up(crawl: Run) -> None:
     front = page("home", *pages, "/missing")
     done = crawl({"/": front, **pages}, FetchesTwice, ROBOTSTXT_OBEY=True)
     assert done.figures == {
-        "pages": 8,
-        "new": 3,
-        "same": 1,
-        "duplicate": 2,
-        "dropped": 2,
-        "links_not_followed": 2,
-        "unreached": 1,
-        "equal_bodies": 1,
-        "unjudged": 2,
-        "unjudged/short": 1,
-        "unjudged/empty": 1,
-        "skipped": 4,
-        "skipped/status": 1,
-        "skipped/type": 1,
-        "skipped/no_callback": 1,
-        "skipped/by_the_filter": 1,
-        "probes": 1,
-    }
+        "pages": 8, "new": 3, "same": 1, "duplicate": 2, "dropped": 2, "links_not_followed": 2,
+        "unreached": 1, "equal_bodies": 1, "unjudged": 2, "unjudged/short": 1, "unjudged/empty": 1,
+        "skipped": 4, "skipped/status": 1, "skipped/type": 1, "skipped/no_callback": 1,
+        "skipped/by_the_filter": 1, "probes": 1,
+    }  # fmt: skip
     judged = sum(done.figures[status] for status in ("new", "same", "duplicate", "unjudged"))
     assert judged == done.figures["pages"]
     fetched = done.stats["downloader/response_count"]
@@ -593,13 +580,8 @@ def test_keep_goes_on_without_the_index_and_drops_nothing(crawl: Run, site: Site
         "/behind-3": "unjudged: short",
     }
     assert done.figures == {
-        "pages": 5,
-        "new": 2,
-        "unjudged": 3,
-        "unjudged/index": 2,
-        "unjudged/short": 1,
-        "late/never": 2,
-    }
+        "pages": 5, "new": 2, "unjudged": 3, "unjudged/index": 2, "unjudged/short": 1, "late/never": 2,
+    }  # fmt: skip
     assert done.stats["finish_reason"] == "finished"
     assert done.mishaps == []
 

@@ -73,39 +73,11 @@ def test_links_to_addresses_that_differ_in_numbers_are_marked(read: Read) -> Non
 
 
 MARKUP = [
-    *PIECES,
-    *(
-        "<li>",
-        "<ul class=b1>",
-        "<ul class='b 1'>",
-        "</ul>",
-        "<pre>",
-        "</pre>",
-        "<td>",
-        "<tr>",
-        "<br>",
-        "<hr>",
-        "<b>",
-        "</b>",
-    ),
-    *(
-        "<meta property=og:url>",
-        "<link rel=canonical ",
-        "word ",
-        "0123456789abcdeF",
-        "٣",
-        "\x1c",
-        "\xa0",
-        "x=1-",
-    ),
-    *(
-        f"<a href='{URL}'>",
-        f"<a href='{URL}&amp;b#c'>",
-        "<a href='?id=7#d'>",
-        "<a href='#d'>",
-        "<a href='a.html?id=8'>",
-    ),
-]
+    *PIECES, "<li>", "<ul class=b1>", "<ul class='b 1'>", "</ul>", "<pre>", "</pre>", "<td>", "<tr>", "<br>",
+    "<hr>", "<b>", "</b>", "<meta property=og:url>", "<link rel=canonical ", "word ", "0123456789abcdeF", "٣",
+    "\x1c", "\xa0", "x=1-", f"<a href='{URL}'>", f"<a href='{URL}&amp;b#c'>", "<a href='?id=7#d'>",
+    "<a href='#d'>", "<a href='a.html?id=8'>",
+]  # fmt: skip
 
 
 @steady(20)

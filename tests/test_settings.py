@@ -78,18 +78,9 @@ def test_they_arrive_in_a_cleaning(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
     def work(name: str, value: object) -> None:
         names = [
-            "index",
-            "against",
-            "spider",
-            "kept",
-            "duplicates",
-            "engine",
-            "master",
-            "keep",
-            "id",
-            "text",
+            "index", "against", "spider", "kept", "duplicates", "engine", "master", "keep", "id", "text",
             "cdxj",
-        ]
+        ]  # fmt: skip
         opts = Namespace(**dict.fromkeys(names, ""), workers=1)
         assert clean([str(source)], opts, project(name, value)) == 0
 

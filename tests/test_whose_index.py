@@ -52,22 +52,9 @@ def test_in_redis_each_spider_has_a_namespace_by_default(
 
 NAMES = ["shop", "Shop", "shop/a", "shop/A", "shop.a", "shop_a", "a b", "a_b", "..", "../a", "naïve", "na_ve"]
 NAMES += [
-    "",
-    "/",
-    "a.sqlite",
-    "a.sqlite/b",
-    "a/",
-    "x" * 300,
-    "x" * 301,
-    "a\\b",
-    "~",
-    "nul:",
-    "ä",
-    "é",
-    "书",
-    "?",
+    "", "/", "a.sqlite", "a.sqlite/b", "a/", "x" * 300, "x" * 301, "a\\b", "~", "nul:", "ä", "é", "书", "?",
     "\udcff",
-]
+]  # fmt: skip
 NAMES += ["b", "b.sqlite.lock/c", "b.sqlite-wal/c"]
 
 

@@ -12,30 +12,12 @@ HOSTILE = "\x1b[2J\x1b]0;pwned\x07[red]:bomb:\u202e\u2028\x9b\x7f\r\n\ud800" + "
 def record(url: str = "http://a.example/1", of: str = "http://a.example/", **changes: Any) -> dict[str, Any]:
     """Makes a record as a crawl writes it, with these fields changed."""
     written = {
-        "time": "2026-11-21T10:00:00.000+00:00",
-        "url": url,
-        "duplicate_of": of,
-        "distance": 2,
-        "resemblance": 0.9,
-        "own": 120,
-        "matching": 110,
-        "new": 10,
-        "gone": None,
-        "simhash": "ca06817b1cf29d7d",
-        "duplicate_of_simhash": "ca06817b1ce29d7d",
-        "tokens": 600,
-        "links": 10,
-        "bytes": 20_000,
-        "rule": "simhash",
-        "noise": None,
-        "judge": "index",
-        "action": "drop",
-        "referer": None,
-        "canonical": None,
-        "agrees": None,
-        "depth": 1,
-        "undone": None,
-    }
+        "time": "2026-11-21T10:00:00.000+00:00", "url": url, "duplicate_of": of, "distance": 2,
+        "resemblance": 0.9, "own": 120, "matching": 110, "new": 10, "gone": None,
+        "simhash": "ca06817b1cf29d7d", "duplicate_of_simhash": "ca06817b1ce29d7d", "tokens": 600, "links": 10,
+        "bytes": 20_000, "rule": "simhash", "noise": None, "judge": "index", "action": "drop",
+        "referer": None, "canonical": None, "agrees": None, "depth": 1, "undone": None,
+    }  # fmt: skip
     assert written.keys() == set(FIELDS) >= changes.keys()
     return written | changes
 

@@ -23,33 +23,13 @@ PACKAGES = (
 )
 #: What else most crawls import, and what else is run in forks.
 MODULES = (
-    "pytest",
-    "tests.support.light",
-    "tests.support.processes",
-    "tests.support.serving",
-    "tests.support.stores",
-    "aiohttp.web",
-    "certifi",
-    "rich.console",
-    "rich.progress",
-    "rich.table",
-    "scrapy.cmdline",
-    "scrapy.core.downloader.handlers.http11",
-    "scrapy.dupefilters",
-    "scrapy.exporters",
-    "scrapy.logformatter",
-    "scrapy.pqueues",
-    "scrapy.robotstxt",
-    "scrapy.shell",
-    "scrapy.squeues",
-    "scrapy.statscollectors",
-    "scrapy.utils.engine",
-    "scrapy.utils.test",
-    "tldextract",
-    "crawler.items",
-    "crawler.spiders.site",
-    "crawler.spiders.warc",
-)
+    "pytest", "tests.support.light", "tests.support.processes", "tests.support.serving",
+    "tests.support.stores", "aiohttp.web", "certifi", "rich.console", "rich.progress", "rich.table",
+    "scrapy.cmdline", "scrapy.core.downloader.handlers.http11", "scrapy.dupefilters", "scrapy.exporters",
+    "scrapy.logformatter", "scrapy.pqueues", "scrapy.robotstxt", "scrapy.shell", "scrapy.squeues",
+    "scrapy.statscollectors", "scrapy.utils.engine", "scrapy.utils.test", "tldextract", "crawler.items",
+    "crawler.spiders.site", "crawler.spiders.warc",
+)  # fmt: skip
 
 
 def modules(package: str) -> list[str]:

@@ -6,21 +6,12 @@ SURE = "<p>" + "words that are here so that the page is not short " * 10
 SOUP = [
     *("<p ", "</p>", "<a b=", "<html ", "<body ", "<1", "</ ", "<script>", "</script>", "<style>", "<title>"),
     *(
-        "</title",
-        "<xmp>",
-        "<plaintext>",
-        "<template>",
-        "<!--",
-        "-->",
-        "<?x",
-        "?>",
-        "<![CDATA[",
-        "]]>",
+        "</title", "<xmp>", "<plaintext>", "<template>", "<!--", "-->", "<?x", "?>", "<![CDATA[", "]]>",
         "&amp;",
     ),
     *("='", "'", '"', ">", "<", " ", "/", "=", "\n", '="', "=''", '= "', '=">"', "\x0c", "\xa0", "é"),
     *("a1", "b2", "c", "d", " e", " f", " g"),
-]
+]  # fmt: skip
 
 
 def numbered(form: str, count: int) -> str:

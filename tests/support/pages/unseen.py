@@ -44,27 +44,9 @@ def decision(number: int, rng: random.Random) -> Content:
 def game(number: int, rng: random.Random) -> Content:
     """A game of chess: an opening that many share, then its own moves."""
     opening = [
-        "e4",
-        "e5",
-        "Nf3",
-        "Nc6",
-        "Bb5",
-        "a6",
-        "Ba4",
-        "Nf6",
-        "O-O",
-        "Be7",
-        "Re1",
-        "b5",
-        "Bb3",
-        "d6",
-        "c3",
-        "O-O",
-        "h3",
-        "Nb8",
-        "d4",
-        "Nbd7",
-    ]
+        "e4", "e5", "Nf3", "Nc6", "Bb5", "a6", "Ba4", "Nf6", "O-O", "Be7", "Re1", "b5", "Bb3", "d6", "c3",
+        "O-O", "h3", "Nb8", "d4", "Nbd7",
+    ]  # fmt: skip
     moves = [rng.choice("NBRQK") + rng.choice(FILES) + rng.choice(RANKS) for _ in range(14)]
     played = " ".join(f"{at // 2 + 1}. {move}" for at, move in enumerate(opening + moves))
     return Content("Game", f"<p>{played}</p><p>{text(20, 'event')}</p>")
@@ -208,25 +190,11 @@ def trend(number: int, rng: random.Random) -> Content:
 
 
 UNSEEN: dict[str, Maker] = {
-    "options in ticks": options,
-    "ratings in stars": rating,
-    "trends of shares": trend,
-    "answers that quote": thread,
-    "timetable of a stop": timetable,
-    "court decisions": decision,
-    "chess games": game,
-    "recipes, variants": recipe,
-    "exam answers": exam,
-    "sheet music": score,
-    "weather by the hour": station,
-    "patents of a family": patent,
-    "jobs of one firm": vacancy,
-    "flats of one house": estate,
-    "dictionary, short": entry,
-    "events of a tour": event,
-    "sports results": result,
-    "software errata": erratum,
-    "licences, versions": licence,
-    "members of a class": destructor,
-    "votes by district": ballot,
-}
+    "options in ticks": options, "ratings in stars": rating, "trends of shares": trend,
+    "answers that quote": thread, "timetable of a stop": timetable, "court decisions": decision,
+    "chess games": game, "recipes, variants": recipe, "exam answers": exam, "sheet music": score,
+    "weather by the hour": station, "patents of a family": patent, "jobs of one firm": vacancy,
+    "flats of one house": estate, "dictionary, short": entry, "events of a tour": event,
+    "sports results": result, "software errata": erratum, "licences, versions": licence,
+    "members of a class": destructor, "votes by district": ballot,
+}  # fmt: skip

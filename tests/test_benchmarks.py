@@ -15,30 +15,18 @@ pytestmark = pytest.mark.slow
 
 #: What each is given; SITE is a folder of pages, NEW one that is not there yet.
 LEAST = {
-    "archives.py": "SITE --rounds 1",
-    "batch.py": "--queries 100 --stored 1000",
-    "commands.py": "--records 1000 --pages 200 --rounds 1",
-    "costs.py": "--pages 1100",
+    "archives.py": "SITE --rounds 1", "batch.py": "--queries 100 --stored 1000",
+    "commands.py": "--records 1000 --pages 200 --rounds 1", "costs.py": "--pages 1100",
     "cpu_per_page.py": "SITE --rounds 1 --pages 5 --only memory",
-    "embedded.py": "NEW --pages 2000 --claims 100",
-    "floods.py": "--pages 300",
-    "memory.py": "--pages 200",
-    "one_chrome.py": "--pages 2000",
-    "page_speed.py": "--pages 3 --rounds 1",
-    "redis_claims.py": "--pages 1100 --plans 3 --shops 20:40",
-    "scale.py": "--claims 200",
-    "tables.py": "--pages 2000",
-    "deaths.py": "--pages 30",
-    "foreign.py": "rules",
-    "links.py": "SITE --quick",
+    "embedded.py": "NEW --pages 2000 --claims 100", "floods.py": "--pages 300", "memory.py": "--pages 200",
+    "one_chrome.py": "--pages 2000", "page_speed.py": "--pages 3 --rounds 1",
+    "redis_claims.py": "--pages 1100 --plans 3 --shops 20:40", "scale.py": "--claims 200",
+    "tables.py": "--pages 2000", "deaths.py": "--pages 30", "foreign.py": "rules", "links.py": "SITE --quick",
     "living.py": "--kinds lottery --noise drawn --addresses id --orders 1",
-    "long_crawl.py": "file --pages 60",
-    "scenes.py": "--kind staff",
-    "shared_chrome.py": "--workers 1 --seeds 7",
-    "shared_yields.py": "SITE --workers 1",
-    "sites.py": "SITE",
+    "long_crawl.py": "file --pages 60", "scenes.py": "--kind staff",
+    "shared_chrome.py": "--workers 1 --seeds 7", "shared_yields.py": "SITE --workers 1", "sites.py": "SITE",
     "volume.py": "make texts 100 NEW",
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

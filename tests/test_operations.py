@@ -137,32 +137,20 @@ def test_every_figure_of_the_reference_is_told() -> None:
 
 #: What a crawl tells in each minute of an hour ...
 HEALTHY = {
-    "up": "1x65",
-    "dedup_silence_seconds": "0x65",
-    "dedup_doubts": "3x65",
-    "dedup_last_page_seconds": "0+60x65",
-    "dedup_pages_total": "0+100x65",
-    "dedup_new_total": "0+60x65",
-    "dedup_crowded_total": "0+1x65",
-    "dedup_fetched_again_total": "0+1x65",
-    "dedup_probes_total": "0+10x65",
-    "dedup_probe_failed_total": "0+1x65",
-    "dedup_alarms_total": "0x65",
-    "dedup_alarms_queries_total": "0x65",
-    "dedup_hosts_alarms_total": "0x65",
-    "dedup_shard_unreadable_total": "0x65",
-    "dedup_shard_not_scheduled_total": "0x65",
-    'dedup_seconds_total{part="paused"}': "0x65",
-    'dedup_shard_links_waiting{shard="2"}': "0x65",
-    'dedup_canonical_total{whose="own"}': "0+1x65",
+    "up": "1x65", "dedup_silence_seconds": "0x65", "dedup_doubts": "3x65",
+    "dedup_last_page_seconds": "0+60x65", "dedup_pages_total": "0+100x65", "dedup_new_total": "0+60x65",
+    "dedup_crowded_total": "0+1x65", "dedup_fetched_again_total": "0+1x65", "dedup_probes_total": "0+10x65",
+    "dedup_probe_failed_total": "0+1x65", "dedup_alarms_total": "0x65", "dedup_alarms_queries_total": "0x65",
+    "dedup_hosts_alarms_total": "0x65", "dedup_shard_unreadable_total": "0x65",
+    "dedup_shard_not_scheduled_total": "0x65", 'dedup_seconds_total{part="paused"}': "0x65",
+    'dedup_shard_links_waiting{shard="2"}': "0x65", 'dedup_canonical_total{whose="own"}': "0+1x65",
     'dedup_canonical_total{whose="agrees"}': "0+9x65",
     'dedup_host_pages_total{host="h",status="duplicate"}': "0+40x65",
     'dedup_host_pages_total{host="h",status="new"}': "0+60x65",
-    'dedup_unjudged_total{reason="index"}': "0x65",
-    'dedup_unjudged_total{reason="log"}': "0x65",
+    'dedup_unjudged_total{reason="index"}': "0x65", 'dedup_unjudged_total{reason="log"}': "0x65",
     'dedup_unjudged_total{reason="internal_error"}': "0x65",
     'dedup_unjudged_total{reason="short"}': "0+10x65",
-}
+}  # fmt: skip
 #: ... and what, instead, one tells in which something has gone wrong.
 FAULTS = {
     "WorkerGone": ("up", "0x65"),

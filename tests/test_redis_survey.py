@@ -59,113 +59,80 @@ class Stored:
 MISSING, STRAY = "pages missing from tables", "entries that do not belong there"
 REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str]] = {
     "a field added to the header": (
-        lambda at: at.client.hset(at.key("header"), "more", "1"),
-        {"the header"},
-        "digest",
+        lambda at: at.client.hset(at.key("header"), "more", "1"), {"the header"}, "digest",
     ),
     "a list in the place of a bucket": (
         lambda at: (key := at.bucket(3, 6), at.client.delete(key), at.client.rpush(key, "3")),
-        {"keys of another type", MISSING},
-        "page 3: 6 of 11",
+        {"keys of another type", MISSING}, "page 3: 6 of 11",
     ),
     "a hash in the place of a page": (
         lambda at: (at.client.delete(at.key("p:3")), at.client.hset(at.key("p:3"), "a", "b")),
-        {"keys of another type", STRAY},
-        "p:3 is not a string",
+        {"keys of another type", STRAY}, "p:3 is not a string",
     ),
     "a list in the place of the pending claims": (
-        lambda at: at.client.rpush(at.key("pending"), "3"),
-        {"keys of another type"},
-        "pending is not a hash",
+        lambda at: at.client.rpush(at.key("pending"), "3"), {"keys of another type"}, "pending is not a hash",
     ),
     "a bucket that will expire": (
-        lambda at: at.client.expire(at.bucket(3, 1), 1000),
-        {"keys that will expire"},
-        "t:1:",
+        lambda at: at.client.expire(at.bucket(3, 1), 1000), {"keys that will expire"}, "t:1:",
     ),
     "a torn record": (lambda at: at.client.set(at.key("p:3"), pack(at.entries[3])[:120]), {TYPES}, "page 3"),
     "a sketch of another length": (
-        lambda at: at.rewrite(3, sketch=b"\x55" * 64),
-        {TYPES},
-        "64 bytes instead of 136",
+        lambda at: at.rewrite(3, sketch=b"\x55" * 64), {TYPES}, "64 bytes instead of 136",
     ),
     "another scope": (lambda at: at.rewrite(3, scope=1), {STRAY, MISSING}, "page 3"),
     "another page id": (lambda at: at.rewrite(3, page_id="else"), {MISSING, STRAY}, "page 3"),
     "a page id deleted": (lambda at: at.take_out(3, None), {MISSING}, "page 3"),
     "a page id that leads nowhere": (
-        lambda at: at.write(at.key("i:7").encode(), {77: b"01234567"}),
-        {STRAY},
-        "page 77 in ",
+        lambda at: at.write(at.key("i:7").encode(), {77: b"01234567"}), {STRAY}, "page 77 in ",
     ),
     "a page deleted": (lambda at: at.client.delete(at.key("p:3")), {STRAY, "the counters"}, "page 3 in "),
     "an entry deleted": (lambda at: at.take_out(3, 8), {MISSING}, "page 3: 8 of 11"),
     "a table deleted": (
-        lambda at: at.client.delete(*at.client.keys(f"{PREFIX}t:6:*")),
-        {MISSING},
-        "page 10: 6 of 11",
+        lambda at: at.client.delete(*at.client.keys(f"{PREFIX}t:6:*")), {MISSING}, "page 10: 6 of 11",
     ),
     "a page in two buckets": (
-        lambda at: at.client.append(at.bucket(4, 1), bytes(8) + b"\3\0\0\0"),
-        {STRAY},
-        "t:1:",
+        lambda at: at.client.append(at.bucket(4, 1), bytes(8) + b"\3\0\0\0"), {STRAY}, "t:1:",
     ),
     "an entry with a number that no page has": (
-        lambda at: at.client.append(at.bucket(3, 1), bytes(8) + b"\x4d\0\0\0"),
-        {STRAY},
-        "page 77 in ",
+        lambda at: at.client.append(at.bucket(3, 1), bytes(8) + b"\x4d\0\0\0"), {STRAY}, "page 77 in ",
     ),
     "a bucket that is torn": (
-        lambda at: at.client.append(at.bucket(3, 1), b"\x1b[2J"),
-        {"torn buckets"},
-        "has 16 bytes",
+        lambda at: at.client.append(at.bucket(3, 1), b"\x1b[2J"), {"torn buckets"}, "has 16 bytes",
     ),
     "a sequence that went back": (
-        lambda at: at.client.set(at.key("sequence"), 5),
-        {"the counters"},
+        lambda at: at.client.set(at.key("sequence"), 5), {"the counters"},
         "sequence is 5, but page 10 is filed",
     ),
     "a sequence lost": (lambda at: at.client.delete(at.key("sequence")), {"the counters"}, "is missing"),
     "a sequence that is no number": (
-        lambda at: at.client.set(at.key("sequence"), "many"),
-        {"the counters"},
-        "is not a number",
+        lambda at: at.client.set(at.key("sequence"), "many"), {"the counters"}, "is not a number",
     ),
     "releases that never were": (
-        lambda at: at.client.incrby(at.key("released"), 7),
-        {"the counters"},
-        "is 3, but 10 pages are filed",
+        lambda at: at.client.incrby(at.key("released"), 7), {"the counters"}, "is 3, but 10 pages are filed",
     ),
     "a pending claim without a page": (
-        lambda at: at.client.hset(at.key("pending"), "77", RUN),
-        {"pending claims without a page"},
-        "page 77",
+        lambda at: at.client.hset(at.key("pending"), "77", RUN), {"pending claims without a page"}, "page 77",
     ),
     "a pending claim of no run": (
         lambda at: at.client.hset(at.key("pending"), "3", "somebody"),
-        {"pending claims without a number or a run"},
-        "3: somebody",
+        {"pending claims without a number or a run"}, "3: somebody",
     ),
     "a lease of no run": (
-        lambda at: at.client.zadd(at.key("runs"), {"somebody": 5}),
-        {"leases that no crawl can have"},
+        lambda at: at.client.zadd(at.key("runs"), {"somebody": 5}), {"leases that no crawl can have"},
         "somebody",
     ),
     "a lease without end": (
-        lambda at: at.client.zadd(at.key("runs"), {RUN: float("inf")}),
-        {"leases that no crawl can have"},
+        lambda at: at.client.zadd(at.key("runs"), {RUN: float("inf")}), {"leases that no crawl can have"},
         "inf",
     ),
     "a key that nobody knows": (
-        lambda at: (at.client.set(at.key("note"), "x"), at.client.set(at.key("p:03"), "x")),
-        {"unknown keys"},
+        lambda at: (at.client.set(at.key("note"), "x"), at.client.set(at.key("p:03"), "x")), {"unknown keys"},
         "note",
     ),
     "a bucket of a table that is not in the plan": (
-        lambda at: at.client.set(at.key("t:10:0"), "x"),
-        {"unknown keys"},
-        "t:10:0",
+        lambda at: at.client.set(at.key("t:10:0"), "x"), {"unknown keys"}, "t:10:0",
     ),
-}
+}  # fmt: skip
 #: Those after which page 3 can't be read.
 LOST = {
     "a hash in the place of a page",

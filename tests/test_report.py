@@ -428,32 +428,19 @@ def test_those_who_hear_the_page_are_told_what_is_there(real: Path, opened: Open
 # --- Hostile logs -------------------------------------------------------------------------------------
 
 _SCRIPTS = (
-    "<script>window.pwned=1</script>",
-    "</script><script>window.pwned=1</script>",
-    "<!--<script>window.pwned=1",
-    "--><img src=x onerror=window.pwned=1>",
-    '"><img src=x onerror=window.pwned=1>',
-    "'><svg onload=window.pwned=1>",
-    "javascript:window.pwned=1",
-    "JaVaScRiPt:window.pwned=1",
-    " javascript:window.pwned=1",
-    "java\tscript:window.pwned=1",
-    "data:text/html,<script>window.pwned=1</script>",
-    "vbscript:window.pwned=1",
+    "<script>window.pwned=1</script>", "</script><script>window.pwned=1</script>",
+    "<!--<script>window.pwned=1", "--><img src=x onerror=window.pwned=1>",
+    '"><img src=x onerror=window.pwned=1>', "'><svg onload=window.pwned=1>", "javascript:window.pwned=1",
+    "JaVaScRiPt:window.pwned=1", " javascript:window.pwned=1", "java\tscript:window.pwned=1",
+    "data:text/html,<script>window.pwned=1</script>", "vbscript:window.pwned=1",
     'http://x/" onmouseover=window.pwned=1 style=position:fixed;inset:0 "',
-    "http://x/' autofocus onfocus='window.pwned=1",
-    "<iframe srcdoc='<script>parent.pwned=1</script>'>",
+    "http://x/' autofocus onfocus='window.pwned=1", "<iframe srcdoc='<script>parent.pwned=1</script>'>",
     "<meta http-equiv=refresh content='0;url=http://127.0.0.1:1/'>",
-    "<link rel=stylesheet href=http://127.0.0.1:1/>",
-    "<base href=http://127.0.0.1:1/>",
-    "<details open ontoggle=window.pwned=1>",
-    "<style>@import 'http://127.0.0.1:1/'</style>",
-    "</title><textarea autofocus onfocus=window.pwned=1>",
-    "${window.pwned=1}",
-    "{{constructor.constructor('window.pwned=1')()}}",
-    "\u2028window.pwned=1//",
-    HOSTILE,
-)
+    "<link rel=stylesheet href=http://127.0.0.1:1/>", "<base href=http://127.0.0.1:1/>",
+    "<details open ontoggle=window.pwned=1>", "<style>@import 'http://127.0.0.1:1/'</style>",
+    "</title><textarea autofocus onfocus=window.pwned=1>", "${window.pwned=1}",
+    "{{constructor.constructor('window.pwned=1')()}}", "\u2028window.pwned=1//", HOSTILE,
+)  # fmt: skip
 PAYLOADS = [
     form % text
     for text in _SCRIPTS

@@ -152,17 +152,11 @@ class Files:
         self.log.touch()
         starts = ",".join(settings.pop("starts", site.starts))  # type: ignore[arg-type]
         values: dict[str, object] = {
-            "USER_AGENT": number,
-            "DOWNLOAD_DELAY": 0,
-            "ROBOTSTXT_OBEY": False,
-            "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
-            "DEDUP_LOG": folder / f"drops-{number}.jsonl",
-            "DEDUP_EXPECTED_PAGES": 1000,
-            "DEDUP_HEIR": "all",
-            "DEDUP_CHROME": False,
-            "DEDUP_KEEP_START": False,
-            "LOG_FILE": self.log,
-        } | settings
+            "USER_AGENT": number, "DOWNLOAD_DELAY": 0, "ROBOTSTXT_OBEY": False,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 4, "DEDUP_LOG": folder / f"drops-{number}.jsonl",
+            "DEDUP_EXPECTED_PAGES": 1000, "DEDUP_HEIR": "all", "DEDUP_CHROME": False,
+            "DEDUP_KEEP_START": False, "LOG_FILE": self.log,
+        } | settings  # fmt: skip
         self.command = ["crawl", "site", "-a", f"start={starts}", "-o", str(self.items)]
         if shard:
             self.command += ["-a", f"shard={shard}"]

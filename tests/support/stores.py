@@ -26,24 +26,13 @@ PERSISTENT = pytest.mark.parametrize("store", ["file", "redis"])
 
 #: Page ids that a store could confuse, or that could confuse a store.
 ODD_IDS = {
-    "empty": "",
-    "space": " ",
-    "two lines": "a\r\nb",
-    "NUL": "a\0b",
-    "a NUL and another tail": "a\0c",
-    "not ASCII": "Ω≈ç√ 🕷",
-    "lone surrogate": "\ud800",
-    "another lone surrogate": "\udfff",
-    "a lone surrogate, escaped": r"\ud800",
-    "lone surrogates around one escaped": "\ud800\\ud800\udfff",
-    "what is filed of a lone surrogate": "\uffff\\ud800",
-    "what is filed of that": "\uffff\uffff\\\\ud800",
-    "one escaped among lone surrogates": "\ud800\ud800\udfff",
-    "braces and colons": "shingleback:{x}:i:",
-    "SQL": "'); DROP TABLE pages; --",
-    "100 KB": "x" * 100_000,
-    "100 KB and another tail": "x" * 99_999 + "y",
-}
+    "empty": "", "space": " ", "two lines": "a\r\nb", "NUL": "a\0b", "a NUL and another tail": "a\0c",
+    "not ASCII": "Ω≈ç√ 🕷", "lone surrogate": "\ud800", "another lone surrogate": "\udfff",
+    "a lone surrogate, escaped": r"\ud800", "lone surrogates around one escaped": "\ud800\\ud800\udfff",
+    "what is filed of a lone surrogate": "\uffff\\ud800", "what is filed of that": "\uffff\uffff\\\\ud800",
+    "one escaped among lone surrogates": "\ud800\ud800\udfff", "braces and colons": "shingleback:{x}:i:",
+    "SQL": "'); DROP TABLE pages; --", "100 KB": "x" * 100_000, "100 KB and another tail": "x" * 99_999 + "y",
+}  # fmt: skip
 
 
 @asynccontextmanager

@@ -54,9 +54,7 @@ def test_copies_ring_no_alarm(copies: tuple[str, list[str]]) -> None:
     assert not any(rings(3, *copies[1]))
 
 
-def test_a_page_under_very_many_queries_is_told_of_once_and_stays_dropped(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_page_of_very_many_queries_is_told_once_and_stays_dropped(caplog: pytest.LogCaptureFixture) -> None:
     """Such as a wall where stories are numbered so; it looks like a trap without end, so nothing is kept for it."""
     counts = Counts()
     alarm, of = Alarm(3, counts), "http://example.org/article?sid=0"

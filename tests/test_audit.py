@@ -36,9 +36,7 @@ def audit(page: Page | Exception | None, min_resemblance: float = 0.75) -> tuple
     [(100, 0.75, 0), (76, 0.75, 0), (74, 0.75, 1), (51, 0.2, 0), (49, 0.2, 1), (0, 0.0, 1)],
 )
 @driven
-async def test_a_drop_is_wrong_below_the_least_resemblance(
-    shared: int, min_resemblance: float, wrong: int
-) -> None:
+async def test_a_drop_is_wrong_below_the_threshold(shared: int, min_resemblance: float, wrong: int) -> None:
     check, counts = audit(Page(WORDS[:shared], 0), min_resemblance)
     await check.check("http://example.org/b", Page(WORDS, 0), "http://example.org/a", "simhash")
     assert counts == {"dedup/audit/checked": 1} | ({"dedup/audit/wrong": 1} if wrong else {})
@@ -88,9 +86,7 @@ async def audit_beside_others(dropped: Page, now: Page, rule: str) -> Counts:
     ],
 )
 @driven
-async def test_a_drop_is_wrong_if_the_pages_own_parts_don_t_contain_each_other(
-    now: Page, rule: str, is_wrong: bool
-) -> None:
+async def test_a_drop_is_wrong_if_no_part_contains_the_other(now: Page, rule: str, is_wrong: bool) -> None:
     counts = await audit_beside_others(article("lamp"), now, rule)
     assert counts == {"dedup/audit/checked": 1} | ({"dedup/audit/wrong": 1} if is_wrong else {})
 
@@ -137,9 +133,7 @@ async def meet(it: Run, path: str, html: str) -> str:
 
 
 @driven
-async def test_a_rule_that_is_wrong_is_off_on_pages_of_that_kind_and_a_right_one_stays_on(
-    tmp_path: Path,
-) -> None:
+async def test_a_rule_that_is_wrong_is_off_on_that_kind_of_pages_and_a_right_one_on(tmp_path: Path) -> None:
     async with filtering(tmp_path / "drops", whole("memory:", CONFUSED), audit=1.0, max_cluster=0) as it:
         lists = [f"list?id={number}" for number in range(8)]
         stories = [f"story?id={number}" for number in range(8)]

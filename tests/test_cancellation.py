@@ -274,9 +274,7 @@ async def test_a_claim_without_its_answer_is_released(server: Server) -> None:
 
 @pytest.mark.parametrize("trials", [40, pytest.param(1_000, marks=pytest.mark.slow)])
 @driven
-async def test_claims_and_writes_that_are_cancelled_at_any_moment(
-    redis_socket: Path, namespace: str, trials: int
-) -> None:
+async def test_claims_and_writes_cancelled_whenever(redis_socket: Path, namespace: str, trials: int) -> None:
     rng, stuck, names = random.Random(7), 0, [f"page {trial}" for trial in range(trials)]
     async with indexed(f"unix://{redis_socket}", namespace, fresh=False) as index:
         for name in names:

@@ -72,9 +72,7 @@ class Alike(Shopper):
 
 
 @pytest.mark.parametrize("spider", [Shopper, ByMeta])
-def test_an_item_that_another_page_completes_is_made_of_each_copy_of_that_page(
-    crawl: Run, spider: type[Spider]
-) -> None:
+def test_an_item_that_another_page_completes_is_made_of_each_copy(crawl: Run, spider: type[Spider]) -> None:
     done = crawl(SHOPS, spider)
     assert {item["store"] for item in done.items} == {f"/store/{n}" for n in range(STORES)}
     assert done.figures["carries"] == done.figures["carries/different"] == STORES
@@ -116,9 +114,7 @@ class Injected(Walker):
 
 
 @pytest.mark.parametrize("order", [100, slow(575), 700])
-def test_what_a_downloader_middleware_adds_is_nothing_that_a_request_carries(
-    crawl: Run, site: Site, tmp_path: Path, order: int
-) -> None:
+def test_what_a_middleware_adds_is_not_carried(crawl: Run, site: Site, tmp_path: Path, order: int) -> None:
     """On redirects and retries, and in a queue on disk, too; what the spider gave is still carried there."""
     pages = {"/": page("home", "/a", "/b", "/moved", "/late", "/item/x", "/item/y")}
     pages |= dict.fromkeys(("/a", "/b", "/c"), page("story")) | {"/moved": (302, {"Location": "/c"}, b"")}
@@ -181,9 +177,7 @@ class Bound(Walker):
 
 
 @pytest.mark.parametrize(("spider", "items"), [(ByRules, 9), (TwoKinds, 18), (Bound, 18)])
-def test_a_page_that_another_callback_was_handed_is_no_near_duplicate(
-    crawl: Run, spider: type[Spider], items: int
-) -> None:
+def test_a_page_of_another_callback_is_no_duplicate(crawl: Run, spider: type[Spider], items: int) -> None:
     paths = [f"/item/{n}" for n in range(9)]
     pages = {"/": page("items", *(f"{path}?short" for path in paths), *paths)}
     for path in paths:

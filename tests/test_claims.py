@@ -192,9 +192,7 @@ async def test_an_index_that_goes_away_again_keeps_nobody_waiting() -> None:
 
 
 @driven
-async def test_a_fault_that_one_page_brings_out_is_no_matter_to_others(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_fault_of_one_page_is_no_matter_to_others(caplog: pytest.LogCaptureFixture) -> None:
     async with claiming("keep") as run:
         run.index.error = AWAY
         for page in "abc":
@@ -310,9 +308,7 @@ async def test_a_crawl_is_stopped_once() -> None:
 
 @pytest.mark.parametrize("policy", ["keep", "pause", "stop"])
 @driven
-async def test_a_trouble_is_one_line_and_not_one_for_each_page(
-    policy: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_trouble_is_one_line_not_one_a_page(policy: str, caplog: pytest.LogCaptureFixture) -> None:
     async with claiming(policy) as run:
         run.index.error = CORRUPT
         for page in "abc":

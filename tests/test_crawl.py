@@ -261,9 +261,7 @@ def test_no_method_loses_a_content(method: str, store: str, redis_socket: Path, 
 
 
 @pytest.mark.parametrize("rounds", [1, slow(20)])
-def test_two_crawlers_on_one_index_keep_every_content(
-    redis_socket: Path, tmp_path: Path, rounds: int
-) -> None:
+def test_two_crawlers_of_one_index_keep_all_contents(redis_socket: Path, tmp_path: Path, rounds: int) -> None:
     start = threading.Barrier(2, timeout=LIMIT)
 
     class StartsBothAtOnce(Site):

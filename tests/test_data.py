@@ -348,9 +348,7 @@ def state(data: object) -> str:
 
 @pytest.mark.parametrize(("own", "visible"), [(20, 60), slow(200, 60), slow(200, 300), (20, 300)])
 @pytest.mark.parametrize("write", [script, state])
-def test_pages_that_differ_in_their_data_are_all_kept(
-    visible: int, own: int, write: Callable[[object], str]
-) -> None:
+def test_pages_that_differ_in_data_are_kept(visible: int, own: int, write: Callable[[object], str]) -> None:
     shell = f"<title>Shop</title><p>{words('shell', visible)}</p>"
     pages = [shell + write({"product": {"text": words(number, own), "id": number}}) for number in range(50)]
     assert kept(pages) == 50

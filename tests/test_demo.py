@@ -142,9 +142,7 @@ def walk(site: Site, new: Callable[[str, int], bool], take: Callable[[deque[str]
 
 
 @pytest.mark.parametrize("take", [deque.popleft, deque.pop], ids=["breadth first", "depth first"])
-def test_a_crawl_with_the_filter_keeps_each_content_once(
-    site: Site, take: Callable[[deque[str]], str]
-) -> None:
+def test_the_filter_keeps_each_content_once(site: Site, take: Callable[[deque[str]], str]) -> None:
     kept: dict[str, Fingerprint] = {}
 
     def new(path: str, visit: int) -> bool:

@@ -153,9 +153,7 @@ async def test_a_claim_of_which_nobody_says_what_became_is_annulled(monkeypatch:
 
 
 @driven
-async def test_if_it_can_not_be_annulled_what_was_dropped_for_it_is_fetched_again_unjudged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_if_not_annulled_its_copies_are_fetched_again_unjudged(monkeypatch: pytest.MonkeyPatch) -> None:
     async with watching() as run:
         await run.add("a", "b")
         monkeypatch.setattr(doubts, "PATIENCE", 0.0)
@@ -170,9 +168,7 @@ async def test_if_it_can_not_be_annulled_what_was_dropped_for_it_is_fetched_agai
 
 
 @driven
-async def test_a_page_whose_copies_crawlers_leave_in_doubt_is_kept_at_last(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_page_whose_copies_stay_in_doubt_is_kept_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doubts, "PATIENCE", 0.0)
     async with watching() as run:
         for dead in range(doubts.MAX_AGAIN):
@@ -192,9 +188,7 @@ async def test_what_is_uncertain_at_the_end_is_fetched_again_unjudged() -> None:
 
 
 @driven
-async def test_so_many_uncertain_drops_are_remembered_and_no_more_are_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_so_many_uncertain_drops_are_remembered_and_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doubts, "REMEMBERED", 2)
     async with watching() as run:
         for page in "bc":
@@ -299,9 +293,7 @@ async def test_whoever_has_met_the_kept_page_again_answers_for_it(monkeypatch: p
 
 
 @driven
-async def test_the_lease_of_a_silent_run_is_waited_for_so_that_what_was_dropped_is_judged_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_lease_of_a_silent_run_is_waited_for_to_judge_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doubts, "PATIENCE", 0.001)
     monkeypatch.setattr(doubts, "SILENCE", 1e9)
     async with watching_others() as (run, index):
@@ -313,9 +305,7 @@ async def test_the_lease_of_a_silent_run_is_waited_for_so_that_what_was_dropped_
 
 
 @driven
-async def test_what_was_dropped_for_a_run_that_is_silent_for_too_long_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_was_dropped_for_a_run_silent_too_long_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     async with watching_others() as (run, index):
         await looks(run, index)
         monkeypatch.setattr(doubts, "PATIENCE", 0.0)
@@ -326,9 +316,7 @@ async def test_what_was_dropped_for_a_run_that_is_silent_for_too_long_is_kept(
 
 
 @driven
-async def test_a_run_that_was_silent_is_trusted_again_as_soon_as_it_gives_a_sign_of_life(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_silent_run_is_trusted_again_at_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker was paused, and goes on; or this one was so busy that it has not heard of it."""
     async with watching_others() as (run, index):
         await looks(run, index)
@@ -350,9 +338,7 @@ async def test_a_run_that_was_silent_is_trusted_again_as_soon_as_it_gives_a_sign
 
 
 @driven
-async def test_a_page_that_is_met_over_and_over_is_not_waited_for_all_the_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_page_met_over_and_over_is_not_always_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each copy is certain a little later, but then there is always another."""
     clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
     monkeypatch.setattr(doubts, "time", clock)

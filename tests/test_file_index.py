@@ -281,9 +281,7 @@ async def test_confirmations_are_written_even_while_the_caller_does_not_wait_for
 
 @pytest.mark.parametrize("method", ["simhash", "minhash", "supershingle"])
 @driven
-async def test_a_file_that_is_opened_has_each_page_under_the_keys_that_it_was_filed_by(
-    path: Path, method: Any
-) -> None:
+async def test_an_opened_file_has_each_page_under_the_keys_it_was_filed_by(path: Path, method: Any) -> None:
     detector = Detector(method=method, min_tokens=2)
     filed = {}
     for n in range(10):
@@ -299,9 +297,7 @@ async def test_a_file_that_is_opened_has_each_page_under_the_keys_that_it_was_fi
 
 
 @driven
-async def test_a_page_that_is_filed_in_the_row_of_a_forgotten_one_is_compared_by_its_own_sketch(
-    path: Path,
-) -> None:
+async def test_a_page_in_the_row_of_a_forgotten_one_is_compared_by_its_own_sketch(path: Path) -> None:
     async with opened_at(f"file:{path}") as index:
         await file_and_write(index, ("first", "http://a/", fingerprint_of(0)))
         unlike = replace(fingerprint_of(0, changed=200), digest=1)

@@ -194,9 +194,7 @@ def _overwrite(octets: bytearray, at: int, by: bytes) -> None:
 
 @pytest.mark.parametrize("harm", HARM)
 @driven
-async def test_whatever_is_done_to_a_file_is_found_or_an_error_of_ours_and_left(
-    tmp_path: Path, harm: str
-) -> None:
+async def test_whatever_is_done_to_a_file_is_found_or_our_error_and_left(tmp_path: Path, harm: str) -> None:
     right = filled(120)
     for seed in range(8):
         octets, rng = bytearray(right), random.Random(seed)

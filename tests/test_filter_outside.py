@@ -31,9 +31,7 @@ def example(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("at_once", [1, 8])
-def test_the_crawler_of_the_page_gets_every_content_of_a_site_and_few_copies(
-    example: Path, at_once: int
-) -> None:
+def test_the_crawler_of_the_page_gets_all_contents_and_few_copies(example: Path, at_once: int) -> None:
     pytest.importorskip("httpx")
     written = example.read_text()
     assert "range(8)" in written

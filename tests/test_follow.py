@@ -54,9 +54,7 @@ def test_links_of_a_near_duplicate_are_followed_and_its_items_left_out(follow: R
     assert done.mishaps == []
 
 
-def test_a_mirror_is_left_when_it_brings_nothing_and_the_log_has_a_link_before_it_is_parked(
-    follow: Run, parked: Path, site: Site
-) -> None:
+def test_a_mirror_is_left_and_links_are_logged_before_parking(follow: Run, parked: Path, site: Site) -> None:
     """So whatever kills the crawl then, the link is not lost."""
 
     class Looks(Walker):

@@ -603,9 +603,7 @@ def test_pages_agree_that_were_seen_in_one_minute() -> None:
 
 
 @driven
-async def test_answers_of_a_large_page_are_compared_beside_the_event_loop(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_answers_of_large_pages_are_compared_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = threading.Event()
 
     def compare(a: list[Line], b: list[Line]) -> Changes:

@@ -117,9 +117,7 @@ def test_products_in_the_chrome_of_a_shop_are_kept_and_their_copies_dropped(
     assert found.recall(least=100) >= 0.9
 
 
-def test_by_resemblance_alone_products_are_lost(
-    sites: list[tuple[list[ShopPage], list[Fingerprint]]],
-) -> None:
+def test_resemblance_alone_loses_products(sites: list[tuple[list[ShopPage], list[Fingerprint]]]) -> None:
     found = figures(claim(*site, shuffled, chrome=False) for site in sites)
     assert found.lost > 0.25 * found.contents
 

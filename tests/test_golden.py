@@ -93,9 +93,7 @@ async def test_a_file_of_each_format_is_read_or_refused_and_left(name: str, tmp_
 
 @pytest.mark.parametrize("name", FOLDERS)
 @driven
-async def test_an_index_in_redis_of_each_format_is_read_or_refused_and_left(
-    name: str, server: Server
-) -> None:
+async def test_a_redis_index_of_each_format_is_read_or_refused_and_left(name: str, server: Server) -> None:
     fill(server.client, json.loads((GOLDEN / name / "redis.json").read_text()))
     before = server.contents()
     if not (why := refusal(name, "format")):

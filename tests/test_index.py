@@ -225,9 +225,7 @@ STORED = [
 
 @pytest.mark.parametrize(("store", "k", "tables"), STORED)
 @driven
-async def test_every_plan_gives_the_verdicts_of_comparing_all_pages(
-    opened: Opened, k: int, tables: int
-) -> None:
+async def test_every_plan_has_the_verdicts_of_comparing_all(opened: Opened, k: int, tables: int) -> None:
     detector = Detector(max_distance=k, min_resemblance=0.7)
     model = Model(detector)
     async with opened(detector, tables=tables) as index:
@@ -278,9 +276,7 @@ async def test_all_stores_agree_verdict_for_verdict(
 
 
 @driven
-async def test_a_page_whose_content_changed_is_the_same_even_if_it_is_now_like_another(
-    opened: Opened,
-) -> None:
+async def test_a_changed_page_is_the_same_even_if_it_is_now_like_another(opened: Opened) -> None:
     async with opened() as index:
         await index.claim("a", "http://a/", fingerprint_of(0))
         await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))
@@ -294,9 +290,7 @@ async def test_a_page_whose_content_changed_is_the_same_even_if_it_is_now_like_a
 
 
 @driven
-async def test_a_confirmed_page_stays_done_when_it_is_released_or_fetched_again_and_fails(
-    opened: Opened,
-) -> None:
+async def test_a_confirmed_page_stays_done_when_it_is_released_or_fails_later(opened: Opened) -> None:
     async with opened() as index:
         await index.claim("a", "http://a/", fingerprint_of(0))
         await index.confirm("a")
@@ -401,9 +395,7 @@ async def test_a_closed_index_leaves_no_task_behind(address: str, namespace: str
 
 
 @driven
-async def test_whoever_waits_for_a_sign_of_life_of_a_run_gets_one(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_waits_for_a_sign_of_life_gets_one(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its lease ends later then; unless it can't die unnoticed."""
     monkeypatch.setattr("dedup.index.redis.session.LEASE_MS", 3_000)
     async with opened() as one, opened() as another:
@@ -457,9 +449,7 @@ async def test_pages_are_compared_within_their_scope_only(opened: Opened, scope:
 
 @pytest.mark.parametrize("scope", ["host", "site"])
 @driven
-async def test_pages_of_two_scopes_are_not_compared_even_where_they_meet_in_the_tables(
-    opened: Opened, scope: str
-) -> None:
+async def test_scopes_are_not_compared_even_where_they_meet_in_the_tables(opened: Opened, scope: str) -> None:
     one, another = "http://one.example/", "http://another.example/"
     async with opened(Detector(max_distance=3, min_resemblance=0), scope=scope) as index:
         await index.claim("a", one, fingerprint_of(5))
@@ -515,9 +505,7 @@ async def test_odd_page_ids_are_told_apart_and_come_back(opened: Opened, store: 
 
 
 @driven
-async def test_odd_page_ids_are_those_of_verdicts_and_of_what_is_moved_to_another_index(
-    opened: Opened,
-) -> None:
+async def test_odd_page_ids_are_those_of_verdicts_and_of_another_index(opened: Opened) -> None:
     async with opened() as index, opened_at("memory:") as other:
         for number, (name, page_id) in enumerate(ODD_IDS.items()):
             fingerprint = fingerprint_of(random.Random(number).getrandbits(64))

@@ -663,9 +663,7 @@ def test_what_one_machine_does_not_hold_is_said(run: Command) -> None:
         (".9", "minhash", "set DEDUP_RECALL = 0.9: of the pages of resemblance 0.75, 0.9"),
     ],
 )
-def test_a_recall_chooses_the_distance_or_the_bands(
-    recall: str, method: str, words: str, run: Command
-) -> None:
+def test_a_recall_chooses_a_distance_or_bands(recall: str, method: str, words: str, run: Command) -> None:
     done = run("plan", "--pages", "1000000", "--recall", recall, "-s", f"DEDUP_METHOD={method}")
     assert (done.returncode, done.stderr) == (0, "")
     assert words in done.stdout

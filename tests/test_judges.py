@@ -57,9 +57,7 @@ async def test_a_judge_that_fails_costs_no_page(
 
 @pytest.mark.parametrize("part", ["listener.judged", "_traps.see", "_copies.follow_up"])
 @driven
-async def test_what_fails_after_the_judges_costs_no_page(
-    part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_later_faults_cost_no_page(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a fault of ours")
 

@@ -103,9 +103,7 @@ async def test_a_crawl_in_parts_gives_the_verdicts_of_one(address: str, namespac
 
 @PERSISTENT
 @driven
-async def test_what_a_page_says_stays_its_own_though_each_crawl_files_it_anew_with_another_date(
-    address: str, namespace: str
-) -> None:
+async def test_what_a_page_says_stays_its_own_though_its_date_changes(address: str, namespace: str) -> None:
     """A banner that comes to all pages later is learned all the same."""
     banner = " ".join(f"banner{n}" for n in range(60))
 
@@ -180,9 +178,7 @@ async def test_among_candidates_those_come_first_that_share_the_rarest_shingle(
 
 @EVERYWHERE
 @driven
-async def test_a_new_page_tells_the_near_one_of_whose_own_content_it_has_half(
-    address: str, namespace: str
-) -> None:
+async def test_a_new_page_tells_of_which_one_it_has_half_the_content(address: str, namespace: str) -> None:
     def edited(number: int) -> Claim:
         """The words of a product and as many new ones."""
         text = " ".join(f"fact{number}x{word}" for word in range(60))
@@ -202,9 +198,7 @@ async def test_a_new_page_tells_the_near_one_of_whose_own_content_it_has_half(
     assert far.near is None
 
 
-def test_of_how_many_pages_it_is_known_what_was_learned_for_them_is_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_was_learned_is_remembered_for_so_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_hosts, "MAX_LEARNED", 3)
     hosts = Hosts(DETECTOR.sketcher, IndexSettings())
     url, _, page = product(1)
@@ -270,9 +264,7 @@ async def test_what_was_learned_of_dropped_pages_is_saved_at_the_end(path: Path)
 
 
 @driven
-async def test_a_file_keeps_the_tables_that_were_saved_last(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_keeps_the_tables_saved_last(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "MAX_SAVED", 3)
     async with opened_at(f"file:{path}", DETECTOR) as index:
         for host in ("a", "b", "a", "c", "a", "d", "e"):
@@ -400,9 +392,7 @@ def make(path: Path) -> Callable[[], Index]:
     return lambda: open_index(f"file:{path}", DETECTOR)
 
 
-def test_info_tells_how_many_hosts_are_known(
-    make: Callable[[], Index], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_info_tells_the_known_hosts(make: Callable[[], Index], capsys: pytest.CaptureFixture[str]) -> None:
     assert asyncio.run(print_info(make())) == 0
     assert "\n  hosts       2, 1 of them with 8 kept pages or more\n" in capsys.readouterr().out
 

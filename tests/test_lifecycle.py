@@ -228,9 +228,7 @@ ENDED = [
 
 @pytest.mark.parametrize(("store", "state", "event"), ENDED)
 @driven
-async def test_the_end_of_a_run_makes_of_its_pages_what_the_table_says(
-    world: World, store: str, state: State, event: Event
-) -> None:
+async def test_ends_of_runs_follow_the_table(world: World, store: str, state: State, event: Event) -> None:
     async with brought(world, state):
         await world.happen(event)
         await world.assert_is(expected(store, state, event))
@@ -247,9 +245,7 @@ async def assert_are_and_stay(world: World, found: dict[Content, State]) -> None
 
 @pytest.mark.parametrize(("store", "state"), LIVES)
 @driven
-async def test_a_claim_of_a_filed_page_says_same_and_of_one_in_a_shadow_duplicate(
-    world: World, state: State
-) -> None:
+async def test_a_claim_says_same_of_a_filed_page_duplicate_in_a_shadow(world: World, state: State) -> None:
     async with brought(world, state):
         assert await world.run.states([PAGE[0]]) == [state]
         if state in {State.ABSENT, State.DEAD, State.EARLIER}:  # no run answers for it
@@ -396,9 +392,7 @@ async def test_a_page_is_done_by_whichever_run_has_handed_its_content_over_first
 
 @pytest.mark.parametrize("store", list(REACHED))
 @driven
-async def test_a_run_that_meets_a_page_twice_with_other_content_says_what_became_of_the_first(
-    world: World,
-) -> None:
+async def test_a_run_that_meets_a_page_with_two_contents_says_what_became_of_one(world: World) -> None:
     async with brought(world, State.PENDING):
         assert (await world.run.claim(*CHANGED)).status == "same"
         await world.happen(Event.CONFIRM)
@@ -407,9 +401,7 @@ async def test_a_run_that_meets_a_page_twice_with_other_content_says_what_became
 
 @PERSISTENT
 @driven
-async def test_a_page_that_took_the_place_of_another_leaves_it_there_if_its_claim_was_annulled(
-    world: World, store: str
-) -> None:
+async def test_a_page_in_the_place_of_another_leaves_it_there_if_annulled(world: World, store: str) -> None:
     async with brought(world, State.EARLIER):
         first = world.run
         assert (await first.claim(*COPY)).kept
@@ -425,9 +417,7 @@ async def test_a_page_that_took_the_place_of_another_leaves_it_there_if_its_clai
 @PERSISTENT
 @pytest.mark.parametrize("event", ENDS)
 @driven
-async def test_what_a_run_has_finished_is_safe_to_the_runs_of_its_crawl_whenever_they_begin(
-    world: World, event: Event
-) -> None:
+async def test_what_a_run_has_finished_is_safe_to_runs_of_its_crawl(world: World, event: Event) -> None:
     """A worker that was stopped has left the rest of its share of the crawl to them."""
     of_another = await world.open()  # a file knows its runs as long as one is open
     first, heir = (CRAWL * "c" + 16 * digit for digit in "12")

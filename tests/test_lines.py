@@ -52,9 +52,7 @@ def test_a_crawl_shows_as_many_as_it_is_told_to(crawl: Run) -> None:
         assert {message.name for message in lines} == {"dedup.drops"}
 
 
-def test_a_crawl_that_goes_on_says_what_was_kept_and_dropped(
-    crawl: Run, site: Site, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_resumed_crawl_says_what_it_kept(crawl: Run, site: Site, caplog: pytest.LogCaptureFixture) -> None:
     line = "Near-duplicate filter: 2 pages kept, 1 dropped (33%); 1 link not followed, 0 extra requests to learn what is noise"
 
     def hold(path: str) -> None:
@@ -79,9 +77,7 @@ def test_a_crawl_may_have_no_drop_log(crawl: Run, tmp_path: Path, monkeypatch: p
     assert list(tmp_path.iterdir()) == []
 
 
-def test_log_and_index_are_the_projects_wherever_in_it_one_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_log_and_index_are_those_of_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "project" / "spiders").mkdir(parents=True)
     (tmp_path / "project" / "scrapy.cfg").touch()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -109,9 +105,7 @@ def test_the_tilde_is_the_home_of_the_user(tmp_path: Path, monkeypatch: pytest.M
     assert (tmp_path / "logs" / "news.jsonl").exists()
 
 
-def test_the_drop_log_needs_nothing_that_windows_lacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_drop_log_needs_nothing_windows_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("pread", "pwrite", "O_CLOEXEC", "O_NOFOLLOW", "O_DIRECTORY", "fork", "getuid"):
         monkeypatch.delattr(os, name, raising=False)
     log = tmp_path / "drops.jsonl"

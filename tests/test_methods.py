@@ -162,9 +162,7 @@ def test_every_store_gives_the_right_verdicts(address: str, namespace: str, dete
 
 
 @EVERY
-def test_confirmed_pages_are_found_released_ones_not(
-    address: str, namespace: str, detector: Detector
-) -> None:
+def test_confirmed_pages_are_found_but_no_released(address: str, namespace: str, detector: Detector) -> None:
     if address == "memory:":
         pytest.skip("keeps nothing")
     first, second = (detector.fingerprint(page) for page in pages(seed=5, families=2, versions=1))
@@ -213,9 +211,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("method", "option", "value", "name"), CHANGES)
-def test_an_index_of_other_keys_is_refused(
-    tmp_path: Any, method: str, option: str, value: object, name: str
-) -> None:
+def test_other_keys_are_refused(tmp_path: Any, method: str, option: str, value: object, name: str) -> None:
     detector = Detector(method=method)
     path = f"file:{tmp_path}/index.sqlite"
 

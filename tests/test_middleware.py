@@ -420,9 +420,7 @@ def filed(path: Path) -> list[str]:
         return [url for (url,) in connection.execute("SELECT url FROM pages ORDER BY number")]
 
 
-def test_a_page_is_filed_only_after_its_output_was_handed_over(
-    crawl: Run, site: Site, tmp_path: Path
-) -> None:
+def test_a_page_is_filed_after_its_output_was_handed_over(crawl: Run, site: Site, tmp_path: Path) -> None:
     """It waits in its callback until a later page is filed."""
     index = tmp_path / "index.sqlite"
 

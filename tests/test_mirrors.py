@@ -33,9 +33,7 @@ def page(number: int, links: str) -> str:
 @pytest.mark.parametrize("hosts", [("a.org", "b.net"), ("a.org", "b.net", "c.example.com:8080")])
 @pytest.mark.parametrize("path", ["/docs/{}.html", "/{}", "/view?id={}&lang=en", "/Folder/{}/"])
 @pytest.mark.parametrize("names_itself", [False, True])
-def test_mirrors_that_lead_to_each_other_are_copies(
-    hosts: tuple[str, ...], path: str, names_itself: bool
-) -> None:
+def test_mirrors_of_each_other_are_copies(hosts: tuple[str, ...], path: str, names_itself: bool) -> None:
     pages = []
     for host in hosts:
         for number in range(12):

@@ -92,9 +92,7 @@ def test_prometheus_is_told_every_figure_from_the_start_on(
     assert {name for each in expressions() for name in figures(each)} <= names
 
 
-def test_a_worker_tells_of_the_shards_that_nobody_crawls(
-    crawl: Run, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_tells_of_free_shards(crawl: Run, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "SURVEY", 0)
     port = free_port()
 

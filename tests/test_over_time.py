@@ -174,9 +174,7 @@ class FailingLate(Failing):
 
 
 @pytest.mark.parametrize("pipeline", [slow(Failing), FailingLate])
-def test_an_item_on_which_a_pipeline_failed_is_handed_over_by_the_next_incremental_crawl(
-    items: Items, pipeline: type[Failing]
-) -> None:
+def test_an_item_that_a_pipeline_lost_is_handed_over_later(items: Items, pipeline: type[Failing]) -> None:
     site = {"/": page("home", "/a"), "/a": page("X")}
     assert items.crawl(site, Ends, DEDUP_INCREMENTAL=True, ITEM_PIPELINES={pipeline: 1}) == ["/"]
     assert items.crawl(site, DEDUP_INCREMENTAL=True) == ["/a"]
@@ -208,9 +206,7 @@ REFUSED = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWa
 
 
 @BOTH
-def test_two_crawls_of_one_process_share_the_index(
-    site: Site, address: str, namespace: str, tmp_path: Path
-) -> None:
+def test_crawls_of_a_process_share_an_index(site: Site, address: str, namespace: str, tmp_path: Path) -> None:
     """Neither is refused, and together they hand over every content: a page is itself for both."""
     site.pages = {"/": page("home", "/a", "/b")} | {"/a": page("X"), "/b": page("Y")}
     settings = {"ADDONS": ADDON, "DEDUP_INDEX": address, "DEDUP_NAMESPACE": namespace, "DEDUP_CHROME": False}

@@ -102,9 +102,7 @@ class Traveller(Walker):
 
 @pytest.mark.parametrize("follow", ["never", "yield"])
 @pytest.mark.parametrize("behind", ["nothing", "little"])
-def test_a_front_page_on_another_host_empties_nothing(
-    crawl: Run, site: Site, behind: str, follow: str
-) -> None:
+def test_a_front_page_elsewhere_empties_nothing(crawl: Run, site: Site, behind: str, follow: str) -> None:
     """Whichever host was met first, and asked for what its front page links to: nothing is there."""
     front = "".join(f"<p>{words(link, 30)} <a href='{link}'>more</a>" for link in STORIES)
     stories: dict[str, Answer] = {link: page(link) for link in STORIES}

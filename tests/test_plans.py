@@ -194,9 +194,7 @@ def test_a_look_up_finds_exactly_what_a_linear_scan_finds(found: Plan) -> None:
         (4, (4,), {16: 4}),
     ],
 )
-def test_the_papers_designs_for_three_bits_of_64(
-    tables: int, levels: tuple[Any, ...], prefixes: dict[int, int]
-) -> None:
+def test_the_designs_of_the_paper(tables: int, levels: tuple[Any, ...], prefixes: dict[int, int]) -> None:
     found = plan_for(tables, max_distance=3)
     counted = {table.prefix: 0 for table in found.tables}
     for table in found.tables:

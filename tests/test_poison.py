@@ -67,9 +67,7 @@ CASES = product(["first", "behind eight", "mixed", "last"], [1, 8, 9, 12, 30], [
     [slow(*case) if number % 11 else case for number, case in enumerate(CASES)],
 )
 @driven
-async def test_hostile_pages_cost_no_honest_one(
-    where: str, count: int, words: int, own_heading: bool
-) -> None:
+async def test_hostile_pages_cost_no_others(where: str, count: int, words: int, own_heading: bool) -> None:
     def heading(number: int) -> str:
         return text(3, ("heading", number)) if own_heading else "Book of guests"
 

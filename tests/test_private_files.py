@@ -108,9 +108,7 @@ def test_in_a_folder_that_is_shared_with_a_group_the_group_may_read_and_write(tm
 
 
 @pytest.mark.parametrize(("umask", "expected"), [(0o022, "0o644"), (0o077, "0o600")])
-def test_a_report_is_a_file_like_any_other_that_a_user_makes(
-    tmp_path: Path, umask: int, expected: str
-) -> None:
+def test_a_report_is_a_file_like_others_of_its_user(tmp_path: Path, umask: int, expected: str) -> None:
     before = os.umask(umask)
     try:
         write_report(tmp_path / "new.html", MARK)
@@ -168,9 +166,7 @@ def test_an_index_of_two_names_is_refused_by_either_while_a_crawl_has_it_and_aft
 
 
 @pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to], ids=["symlink", "hardlink"])
-def test_what_lies_under_the_name_of_the_lock_is_not_touched(
-    tmp_path: Path, make: Callable[[Path, Path], None]
-) -> None:
+def test_what_lies_in_place_of_the_lock_is_left(tmp_path: Path, make: Callable[[Path, Path], None]) -> None:
     victim = tmp_path / "victim"
     victim.write_text("of another user")
     victim.chmod(0o604)

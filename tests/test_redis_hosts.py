@@ -230,9 +230,7 @@ async def test_which_folders_hold_copies_is_shared_and_outlives_what_others_writ
 
 
 @driven
-async def test_of_too_many_tables_the_oldest_is_forgotten(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_of_too_many_tables_the_oldest_goes(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "MAX_TABLES", 3)
     detector = Detector()
     for number, (page_id, _, page) in enumerate(random_claims(detector, 3, 5)):

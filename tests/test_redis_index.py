@@ -119,9 +119,7 @@ async def test_another_key_in_the_place_of_the_header_is_refused_and_left(server
 
 
 @driven
-async def test_a_server_that_does_not_show_its_policy_is_warned_of(
-    server: Server, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_server_hiding_its_policy_is_told(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     server.client.execute_command("ACL", "SETUSER", "crawler", "on", ">tiptoe", "~*", "+@all", "-info")
     async with opened(f"unix://crawler:tiptoe@{server.socket}") as index:
         assert (await index.claim("a", "http://a/", fingerprint_of(0))).status == "new"
@@ -130,9 +128,7 @@ async def test_a_server_that_does_not_show_its_policy_is_warned_of(
 
 
 @driven
-async def test_a_server_that_forgets_all_when_it_crashes_is_warned_of(
-    server: Server, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_server_that_forgets_is_warned_of(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     server.client.config_set("appendonly", "no")
     await try_to_open(server.address)
     assert "appendonly" in caplog.text
@@ -142,9 +138,7 @@ async def test_a_server_that_forgets_all_when_it_crashes_is_warned_of(
 
 
 @driven
-async def test_of_pages_in_one_chrome_claimed_at_once_with_their_copies_one_of_each_is_kept(
-    server: Server,
-) -> None:
+async def test_of_pages_in_one_chrome_claimed_at_once_with_copies_each_is_kept_once(server: Server) -> None:
     """They are weighed against each other before they are filed; else each is told of one more again and again, and kept at last."""
     detector, rng = Detector(), random.Random(7)
     shop = Shop("shop.example", 300, 60, 1, 56)
@@ -283,9 +277,7 @@ async def cut_off(server: Path, namespace: str) -> AsyncIterator[tuple[Index, Pr
 @pytest.mark.usefixtures("patience", "long_leases")  # else it may be another reply that is lost
 @pytest.mark.parametrize("crawls", [2, pytest.param(100, marks=pytest.mark.slow)])
 @driven
-async def test_a_claim_whose_reply_was_lost_is_never_a_duplicate_of_itself(
-    redis_socket: Path, namespace: str, crawls: int
-) -> None:
+async def test_lost_replies_make_no_duplicates(redis_socket: Path, namespace: str, crawls: int) -> None:
     """Each reply to a claim is lost in turn, after ten numbers of bytes; when the last is, the page has been filed."""
 
     async def claim_and_lose_each_reply(crawl: int) -> None:
@@ -327,9 +319,7 @@ async def test_a_claim_whose_request_was_lost_is_new(redis_socket: Path, namespa
 
 
 @driven
-async def test_a_page_that_was_claimed_without_ever_hearing_of_it_is_the_same_when_claimed_again(
-    redis_socket: Path, namespace: str
-) -> None:
+async def test_a_page_whose_claim_was_unanswered_is_the_same(redis_socket: Path, namespace: str) -> None:
     """Whichever reply is lost; when it is the last, the page has been filed."""
     rng, statuses = random.Random(1), []
     async with cut_off(redis_socket, namespace) as (index, proxy):
@@ -426,9 +416,7 @@ HOUR = 3_600_000
 
 
 @driven
-async def test_no_lease_outlasts_a_clock_that_is_set_back(
-    redis_socket: Path, address: str, namespace: str
-) -> None:
+async def test_no_lease_outlasts_a_clock_set_back(redis_socket: Path, address: str, namespace: str) -> None:
     """The lease of a run ends an hour ahead then; if the run lives, it renews it by the new clock."""
     async with opened(address, namespace) as one, opened(address, namespace) as another:
         await one.claim("a", "http://a/", fingerprint_of(0))
@@ -441,9 +429,7 @@ async def test_no_lease_outlasts_a_clock_that_is_set_back(
 
 
 @driven
-async def test_no_clock_tells_whether_a_run_has_finished_since_another_began(
-    redis_socket: Path, address: str, namespace: str
-) -> None:
+async def test_no_clock_tells_whether_a_run_is_over(redis_socket: Path, address: str, namespace: str) -> None:
     key = f"shingleback:{{{namespace}}}:runs"
     async with opened(address, namespace) as early:
         async with opened(address, namespace) as index:

@@ -278,9 +278,7 @@ async def test_a_namespace_of_odd_characters_is_surveyed_alone(redis_socket: Pat
 
 @pytest.mark.parametrize("memory", ["+memory|usage", "-memory|usage"])
 @driven
-async def test_a_user_who_may_only_read_can_take_a_survey(
-    redis_socket: Path, stored: Stored, memory: str
-) -> None:
+async def test_who_may_only_read_can_take_a_survey(redis_socket: Path, stored: Stored, memory: str) -> None:
     async with opened_at(f"unix://{redis_socket}", namespace=NAMESPACE) as index:
         await index.add(list(stored.entries.values()))
     rights = "on >tiptoe ~shingleback:* -@all +@read +@connection +@transaction +evalsha +script|load +time"

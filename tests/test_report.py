@@ -450,9 +450,7 @@ PARTS = "script, style, img, iframe, svg [onload], meta, link, base, textarea, o
 
 
 @pytest.mark.parametrize("payloads", [PAYLOADS[::5], slow(PAYLOADS)], ids=["some", "all"])
-def test_nothing_in_a_log_or_a_text_is_more_than_text(
-    payloads: list[str], tmp_path: Path, opened: Open
-) -> None:
+def test_no_log_and_no_text_is_more_than_text(payloads: list[str], tmp_path: Path, opened: Open) -> None:
     """Some: of each way to write them, in turn."""
     assert len(PAYLOADS) == 100
     plain = made(tmp_path, record())
@@ -567,9 +565,7 @@ def many(count: int, clusters: int) -> Iterator[dict[str, Any]]:
         )
 
 
-def test_a_sample_of_many_drops_is_listed(
-    tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_many_drops_some_are_listed(tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "MAX_PAIRS", 500)
     records = list(many(600, 400))
     page = opened(made(tmp_path, *records))

@@ -25,9 +25,7 @@ def read(connection: sqlite3.Connection) -> dict[int, tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
-def test_after_any_writes_and_deletions_segments_are_those_of_the_pages(
-    monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_after_any_writes_segments_are_those_of_the_pages(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(segments, "SPAN", 8)
     rng, filed = random.Random(seed), dict[int, tuple[int, ...]]()
     with closing(sqlite3.connect(":memory:")) as connection:

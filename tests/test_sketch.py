@@ -46,9 +46,7 @@ def compare(a: bytes, b: bytes, bits: int = 2) -> float:
 
 @steady
 @given(SETS, st.sampled_from(SLOTS), st.sampled_from(WIDTHS), st.integers(0, 2**64 - 1))
-def test_each_slot_holds_the_smallest_of_its_hashes(
-    shingles: list[int], slots: int, bits: int, key: int
-) -> None:
+def test_each_slot_holds_its_smallest_hash(shingles: list[int], slots: int, bits: int, key: int) -> None:
     smallest = {}
     for value in mix(array(shingles) ^ np.uint64(key)).tolist():
         slot = value * slots >> 64
@@ -110,9 +108,7 @@ def test_slots_are_counted_as_one_by_one(slots: int, bits: int) -> None:
 
 @steady
 @given(SETS, SETS, st.sampled_from(SLOTS), st.sampled_from(WIDTHS))
-def test_the_estimate_is_symmetric_and_within_0_and_1(
-    a: list[int], b: list[int], slots: int, bits: int
-) -> None:
+def test_estimates_are_symmetric_within_0_and_1(a: list[int], b: list[int], slots: int, bits: int) -> None:
     sketches = [sketch(array(shingles), slots, bits) for shingles in (a, b)]
     found = compare(*sketches, bits)
     assert found == compare(*reversed(sketches), bits)

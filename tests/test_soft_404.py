@@ -208,9 +208,7 @@ async def test_pages_that_come_while_their_host_is_asked_wait_for_its_answer(tmp
 
 
 @driven
-async def test_pages_are_kept_if_the_index_goes_away_when_it_is_asked_what_became_of_the_first(
-    tmp_path: Path,
-) -> None:
+async def test_pages_are_kept_if_the_index_goes_away_when_asked_about_the_first(tmp_path: Path) -> None:
     served = shop(
         lambda path: page(f"{path[1:]}: not found", f"{path} {SORRY} <a href='/login?next={path}'>Log in</a>")
     )
@@ -281,9 +279,7 @@ async def test_redirects_to_the_home_page_are_what_they_were(tmp_path: Path) -> 
 
 
 @driven
-async def test_of_an_application_that_shows_its_shell_at_all_addresses_as_much_is_kept_as_without_asking(
-    tmp_path: Path,
-) -> None:
+async def test_of_an_application_with_its_shell_everywhere_as_much_is_kept_as_unasked(tmp_path: Path) -> None:
     """Its pages are told apart by scripts, or by a callback that knows their addresses."""
     shell = page("The shop", "This application is about to begin. " + words("shell", 100))
     paths = ["/", *THINGS]
@@ -311,9 +307,7 @@ SHELLS = {
 
 @pytest.mark.parametrize("shell", SHELLS)
 @driven
-async def test_of_an_application_beside_more_pages_than_its_own_as_much_is_kept_as_without_asking(
-    tmp_path: Path, shell: str
-) -> None:
+async def test_of_an_application_beside_pages_as_much_is_kept_as_unasked(tmp_path: Path, shell: str) -> None:
     """What its scripts would show at an address that leads nowhere is not known."""
     app = [f"/app/{words(('app', n), 1)}" for n in range(30)]
     shown = page("The shop", SHELLS[shell])

@@ -93,9 +93,7 @@ async def test_a_survey_of_any_crawl_finds_nothing(address: str, namespace: str,
 @pytest.mark.parametrize("method", ["minhash", "supershingle"])
 @PERSISTENT
 @driven
-async def test_a_survey_of_methods_with_bands_finds_nothing(
-    address: str, namespace: str, method: str
-) -> None:
+async def test_a_survey_of_methods_with_bands_is_clean(address: str, namespace: str, method: str) -> None:
     detector = Detector(method=method, min_tokens=3)
     async with opened_at(address, detector, namespace=namespace) as index:
         for number in range(12):

@@ -219,9 +219,7 @@ def test_the_nearest_of_a_crowd_are_found(plan: Plan, share: int, monkeypatch: p
 
 
 @pytest.mark.parametrize("columns", [1, 5, pytest.param(30, marks=pytest.mark.slow)])
-def test_pages_that_share_the_most_keys_come_first(
-    columns: int, both_ways: None, in_small_slices: None
-) -> None:
+def test_pages_sharing_the_most_keys_come_first(columns: int, both_ways: None, in_small_slices: None) -> None:
     rng = np.random.default_rng(columns)
     few = rng.integers(0, 2**64, 200, np.uint64)
     keys = few[rng.integers(0, len(few), (1_500, columns))]

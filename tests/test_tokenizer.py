@@ -224,9 +224,7 @@ def test_no_page_is_read_with_ever_more_calls() -> None:
 @pytest.mark.slow
 @both
 @pytest.mark.parametrize(("size", "make"), TRICKS.values(), ids=TRICKS)
-def test_time_grows_in_proportion_to_a_page_full_of(
-    tokenize: Tokenize, size: int, make: Callable[[int], bytes]
-) -> None:
+def test_time_grows_with_a_page_full_of(tokenize: Tokenize, size: int, make: Callable[[int], bytes]) -> None:
     assert growth(lambda page: list(tokenize(page)), make, size) < 10
 
 

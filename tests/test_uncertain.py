@@ -87,9 +87,7 @@ class AsksTwice(Walker):
 
 
 @pytest.mark.parametrize("is_copy_last", [True, False])
-def test_two_contents_of_one_page_id_do_not_stand_for_each_other(
-    crawl: Run, site: Site, is_copy_last: bool
-) -> None:
+def test_contents_of_one_page_id_stand_for_no_others(crawl: Run, site: Site, is_copy_last: bool) -> None:
     """That the second is handed over would say nothing of the first, so nothing stays dropped for that."""
     visits = count()
 
@@ -109,9 +107,7 @@ def test_two_contents_of_one_page_id_do_not_stand_for_each_other(
 FailsLate = failing_late("/a", "dedup/not_followed")
 
 
-def test_links_that_were_not_followed_for_a_page_that_fails_later_are_followed_after_all(
-    crawl: Run, site: Site
-) -> None:
+def test_links_not_followed_for_a_page_that_fails_later_are_after_all(crawl: Run, site: Site) -> None:
     hold(site, "/b", 2)
     pages = {
         "/": page("home", "/a", "/b"),
@@ -175,9 +171,7 @@ class StopsAtA(Walker):
 
 
 @pytest.mark.parametrize("why", ["a typo", *map(slow, [*REFUSED][1:])])
-def test_a_job_goes_on_as_the_same_run_after_a_start_that_was_refused(
-    crawl: Run, tmp_path: Path, why: str
-) -> None:
+def test_a_job_goes_on_as_the_same_run_after_a_refused_start(crawl: Run, tmp_path: Path, why: str) -> None:
     job = {"JOBDIR": str(tmp_path / "job"), "DEDUP_INDEX": f"file:{tmp_path / 'index'}"}
     pages = {"/": page("home", "/a"), "/a": page("story", "/b"), "/b": page("story", "/a")}
     assert crawl(pages, StopsAtA, **job).verdicts == {"/": "new", "/a": "new"}

@@ -42,9 +42,7 @@ def test_by_default_no_spider_loses_a_page_to_what_another_has_kept(crawl: Run, 
     ]
 
 
-def test_in_redis_each_spider_has_a_namespace_by_default(
-    crawl: Run, redis_socket: Path, namespace: str
-) -> None:
+def test_in_redis_each_spider_has_its_namespace(crawl: Run, redis_socket: Path, namespace: str) -> None:
     shared = {"DEDUP_INDEX": f"unix://{redis_socket}", "BOT_NAME": namespace}
     crawl(TWINS, **shared)
     assert crawl(TWINS | OTHERS, Other, **shared).verdicts["/b"] == "new"
@@ -138,9 +136,7 @@ class Books(Walker):
     custom_settings = {"DEDUP_NAMESPACE": "library"}  # noqa: RUF012 (as Scrapy declares it)
 
 
-def test_the_index_command_asks_which_spider_is_meant_where_there_are_several(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_index_command_asks_which_of_several_spiders_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     def meant(spider: str = "", **values: str) -> str | None:
         settings = Settings({"SPIDER_LOADER_CLASS": loader, "SPIDER_MODULES": [], **values})
         return spider_meant(settings, spider) or settings.get("DEDUP_NAMESPACE")

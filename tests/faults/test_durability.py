@@ -93,9 +93,7 @@ async def recover(path: Path, seen: int, killed: float) -> Kept:
 
 
 @pytest.mark.parametrize("kills", [3, slow(1000)])
-def test_what_was_written_before_a_kill_is_kept_and_what_was_pending_shadows_nothing(
-    tmp_path: Path, kills: int
-) -> None:
+def test_what_a_killed_run_wrote_is_kept_and_what_was_pending_hides_none(tmp_path: Path, kills: int) -> None:
     def trial(seed: int) -> Kept:
         path = tmp_path / str(seed) / "index.sqlite"
         path.parent.mkdir()

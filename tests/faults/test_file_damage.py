@@ -255,9 +255,7 @@ def examine_all(folder: Path, trials: int, damage: Callable[[int], tuple[str, Fi
     return outcomes
 
 
-def test_a_damaged_file_is_refused_unless_all_of_it_is_right(
-    closed: Files, tmp_path: Path, trials: int
-) -> None:
+def test_a_damaged_file_is_refused_unless_all_is_right(closed: Files, tmp_path: Path, trials: int) -> None:
     names = list(OF_THE_FILE)
 
     def damage(seed: int) -> tuple[str, Files]:
@@ -282,9 +280,7 @@ def test_a_page_id_that_has_lost_its_number_is_damage(closed: Files, tmp_path: P
     asyncio.run(find())
 
 
-def test_a_damaged_log_costs_the_pages_that_are_only_there(
-    killed: Files, tmp_path: Path, trials: int
-) -> None:
+def test_a_damaged_log_costs_the_pages_only_it_has(killed: Files, tmp_path: Path, trials: int) -> None:
     names = list(OF_THE_LOG)
 
     def damage(seed: int) -> tuple[str, Files]:

@@ -244,9 +244,7 @@ async def test_a_file_that_is_no_longer_there_is_noticed_when_something_is_writt
 @pytest.mark.parametrize("end", ["", "-wal"])
 @pytest.mark.parametrize("size", [0, 4096, 3 * 4096])
 @driven
-async def test_a_file_that_is_cut_while_it_is_open_drops_no_page_wrongly(
-    tmp_path: Path, end: str, size: int
-) -> None:
+async def test_a_file_that_is_cut_while_open_drops_none_wrongly(tmp_path: Path, end: str, size: int) -> None:
     path = tmp_path / "index.sqlite"
     claims = pages(60)
     await fill(path, claims[:40])

@@ -218,9 +218,7 @@ async def test_over_a_shaky_line_each_page_has_its_verdict_or_is_filed_later(
 
 
 @pytest.mark.slow
-def test_at_500_requests_at_once_every_duplicate_is_dropped(
-    crawl: Crawl, redis_socket: Path, namespace: str
-) -> None:
+def test_of_500_requests_at_once_copies_are_dropped(crawl: Crawl, redis_socket: Path, namespace: str) -> None:
     names = [f"/{number}" for number in range(2_000)]
     pages = {"/": page("home", *names)} | {name: page(number // 2) for number, name in enumerate(names)}
     settings = {"DEDUP_INDEX": f"unix://{redis_socket}", "DEDUP_NAMESPACE": namespace}

@@ -200,9 +200,7 @@ class FailsOnce(Walker):
 
 
 @pytest.mark.parametrize("store", ["memory", "file", "redis"], indirect=True)
-def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(
-    crawl: Run, site: Site, address: str, namespace: str
-) -> None:
+def test_what_failed_pages_hid_is_fetched_again(crawl: Run, site: Site, address: str, namespace: str) -> None:
     def on_request(path: str) -> None:
         if path == "/b":  # a is claimed first
             wait_until(lambda: site.stats.get("dedup/new") == 2)
@@ -223,9 +221,7 @@ def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(
     assert done.figures["pages"] == 5
 
 
-def test_what_was_dropped_for_a_page_of_a_crawler_that_died_is_fetched_again(
-    crawl: Run, server: Server
-) -> None:
+def test_what_was_dropped_for_a_page_of_a_dead_crawler_is_fetched_again(crawl: Run, server: Server) -> None:
     """The other crawler's page: it was claimed, and its lease ends while our crawl is at its end."""
     client = server.client
     settings = {"DEDUP_INDEX": f"unix://{server.socket}", "DEDUP_NAMESPACE": "test"}

@@ -85,9 +85,7 @@ class Outcome(NamedTuple):
 
 
 @pytest.mark.parametrize(("job", "kills"), [(True, 1), slow(False, 40), slow(True, 40)])
-def test_what_is_parked_when_a_crawl_is_killed_is_got_from_the_log(
-    url: str, tmp_path: Path, job: bool, kills: int
-) -> None:
+def test_what_a_killed_crawl_parked_is_in_the_log(url: str, tmp_path: Path, job: bool, kills: int) -> None:
     """With a JOBDIR, Scrapy itself loses what was in its queue, so the crawl that goes on has another one."""
 
     def trial(seed: int) -> Outcome:

@@ -54,9 +54,7 @@ print(json.dumps(dict(results.get() for _ in range(workers))))
 
 
 @pytest.mark.parametrize("rounds", [40, slow(10_000)])
-def test_of_eight_processes_that_claim_the_same_page_at_once_one_is_told_new(
-    redis_socket: Path, namespace: str, rounds: int
-) -> None:
+def test_of_eight_claims_at_once_one_is_told_new(redis_socket: Path, namespace: str, rounds: int) -> None:
     command = [sys.executable, "-c", RACE, f"unix://{redis_socket}", namespace, str(WORKERS), str(rounds)]
     done = subprocess.run(command, capture_output=True, check=True, timeout=600)
     verdicts = json.loads(done.stdout)
@@ -218,9 +216,7 @@ for _ in range(workers * rounds):
 
 
 @pytest.mark.parametrize("rounds", [4, slow(500)])
-def test_of_eight_processes_that_open_one_file_at_once_one_holds_it_and_seven_are_refused(
-    tmp_path: Path, rounds: int
-) -> None:
+def test_of_eight_processes_that_open_one_file_at_once_seven_are_refused(tmp_path: Path, rounds: int) -> None:
     command = [sys.executable, "-c", HOLD, str(tmp_path), str(WORKERS), str(rounds)]
     done = subprocess.run(command, capture_output=True, check=True, timeout=600, text=True)
     outcomes = Counter(done.stdout.splitlines())

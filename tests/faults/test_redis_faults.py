@@ -113,9 +113,7 @@ async def test_an_index_emptied_replaced_or_set_back_is_never_written_to(
 
 @pytest.mark.parametrize("change", ["confirm", "release", "forget"])
 @driven
-async def test_a_server_that_has_lost_a_change_without_a_new_page_is_noticed(
-    server: Server, change: str
-) -> None:
+async def test_a_server_that_has_lost_a_change_but_no_page_is_noticed(server: Server, change: str) -> None:
     """As a replica may have that lagged behind before it was promoted: copies of the page would be dropped for it."""
     async with opened(server.address) as index, opened(server.address) as other:
         await index.claim("a", "http://a/", fingerprint_of(1))
@@ -241,9 +239,7 @@ async def test_a_server_that_refuses_is_waited_for_and_nothing_is_half_done(
 
 
 @driven
-async def test_a_stalled_server_is_told_as_one_that_does_not_answer(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_stalled_server_does_not_answer(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.index.redis.client.TIMEOUT", 3.0)
     async with opened(server.address) as index:
         await file_all(index, pages(2))
@@ -280,10 +276,7 @@ async def test_a_connection_that_is_cut_while_it_is_made_is_made_again_and_close
 
 @pytest.mark.parametrize("times", [3, pytest.param(50, marks=pytest.mark.slow)])
 @driven
-async def test_scripts_flushed_and_connections_killed_at_any_moment_change_nothing(
-    server: Server,
-    times: int,
-) -> None:
+async def test_scripts_flushed_and_connections_killed_change_nothing(server: Server, times: int) -> None:
     rng, simhashes, said = random.Random(SEED), list[int](), list[str]()
 
     def kill_connections() -> None:
@@ -389,9 +382,7 @@ def flip(reply: bytes, rng: random.Random) -> bytes:
 @pytest.mark.parametrize("trials", [2, pytest.param(80, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", GARBAGE)
 @driven
-async def test_a_garbled_answer_never_drops_a_page(
-    redis_socket: Path, namespace: str, kind: str, trials: int
-) -> None:
+async def test_garbled_answers_drop_none(redis_socket: Path, namespace: str, kind: str, trials: int) -> None:
     rng = random.Random(SEED)
     async with garbling(redis_socket, namespace) as (index, garbler):
         for number, simhash in enumerate(pages(trials + 1)[1:], 1):
@@ -411,9 +402,7 @@ async def test_a_garbled_answer_never_drops_a_page(
 
 
 @driven
-async def test_a_policy_that_is_set_right_again_is_noticed_by_itself(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_policy_set_right_again_is_noticed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.index.redis.session.LEASE_MS", 600)
     async with opened(server.address) as index:
 

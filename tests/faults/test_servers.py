@@ -98,9 +98,7 @@ async def test_a_server_that_closes_idle_connections_costs_no_verdict() -> None:
 
 
 @driven
-async def test_when_the_memory_of_a_server_is_full_claims_fail_and_what_was_claimed_can_be_confirmed() -> (
-    None
-):
+async def test_when_the_memory_is_full_claims_fail_and_what_was_claimed_is_confirmed() -> None:
     with running_server() as server:
         async with opened(server.address) as index:
             assert await said(index, 1) == "new"

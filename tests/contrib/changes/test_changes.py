@@ -238,9 +238,7 @@ class Fails(Walker):
     ],
     ids=["503", "429", "no connection", "cut off", "error"],
 )
-def test_what_a_page_that_was_not_read_may_link_to_is_not_hidden(
-    visits: Visits, path: str, answer: Answer
-) -> None:
+def test_what_an_unread_page_may_link_to_is_not_hidden(visits: Visits, path: str, answer: Answer) -> None:
     """No earlier crawl has met that page."""
     visits.crawl(STORY, Fails)
     anew = STORY | {"/6": page(6, path)}
@@ -333,9 +331,7 @@ class Twice(Walker):
 
 
 @pytest.mark.parametrize("batch", [1, 64], ids=["it is written", "not yet written"])
-def test_a_page_that_a_crawl_meets_twice_is_told_once(
-    visits: Visits, monkeypatch: pytest.MonkeyPatch, batch: int
-) -> None:
+def test_a_page_met_twice_is_told_once(visits: Visits, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
     monkeypatch.setattr("dedup.contrib.changes.file.BATCH", batch)
     visited, front, news = count(), page("home", "/", "/x"), ["old"]
 

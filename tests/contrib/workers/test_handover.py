@@ -100,9 +100,7 @@ def names_of(kind: str, shards: int) -> list[str]:
 
 @pytest.mark.parametrize("kind", ["fixed", "auto"])
 @pytest.mark.parametrize(("journal", "deaths"), [(False, 0), (False, 3), (True, 3)])
-def test_a_crawl_ends_when_every_link_was_crawled(
-    server: Server, kind: str, journal: bool, deaths: int
-) -> None:
+def test_a_crawl_ends_when_all_links_were(server: Server, kind: str, journal: bool, deaths: int) -> None:
     async def trial(seed: int) -> int:
         rng, namespace = random.Random(seed), uuid4().hex
         shards = rng.randint(1, 4)

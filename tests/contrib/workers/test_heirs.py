@@ -103,9 +103,7 @@ def test_a_death_costs_what_was_in_flight(server: Server, tmp_path: Path, number
 
 
 @pytest.mark.parametrize(("workers", "job"), [(1, False), (2, True), slow(2, False)])
-def test_a_stopped_crawl_goes_on_where_it_was(
-    server: Server, tmp_path: Path, workers: int, job: bool
-) -> None:
+def test_a_stopped_crawl_goes_on_there(server: Server, tmp_path: Path, workers: int, job: bool) -> None:
     """What it has kept is not fetched again, and answers for its content."""
 
     def team(**more: object) -> list[Worker]:

@@ -184,9 +184,7 @@ def test_the_shard_of_a_silent_worker_is_crawled_by_another(server: Server, tmp_
     assert not thrice, "\n".join(file.read_text() for file in sorted(tmp_path.glob("*-*")))
 
 
-def test_who_slept_until_the_crawl_had_ended_fails_only_if_redis_has_lost_it(
-    server: Server, tmp_path: Path
-) -> None:
+def test_who_slept_until_the_end_fails_only_if_redis_has_lost_it(server: Server, tmp_path: Path) -> None:
     """Else Compose would start it again, and it would begin another crawl of all."""
     lease, settings = 5.0, {"DEDUP_INDEX": server.address, "DEDUP_HEIR": "rest"}
     with serve(Single(contents=12)) as site:
@@ -363,9 +361,7 @@ def test_a_wrong_shard_is_told_in_a_line(settings: dict[str, str], said: str) ->
         (None, None, False),
     ],
 )
-def test_a_spider_that_takes_no_shard_as_an_argument_says_so(
-    shard: str | None, setting: str | None, is_told: bool
-) -> None:
+def test_a_spider_that_takes_no_shard_says_so(shard: str | None, setting: str | None, is_told: bool) -> None:
     spider = Spider("mine", shard=shard) if shard else Spider("mine")
     said = unheard_shard(spider, Settings({"DEDUP_SHARD": setting}))
     assert said.endswith(f"start it with -s DEDUP_SHARD={shard}") if is_told else said == ""

@@ -35,6 +35,12 @@ class Run:
         verdict = await self.claimant.claim(page_id, url, content)
         return verdict.reason or verdict.status
 
+    async def set_aside(self, pages: str) -> None:
+        """Claims pages while the index is away."""
+        self.index.error = AWAY
+        for page in pages:
+            await self.claim(page)
+
 
 @asynccontextmanager
 async def claiming(policy: str) -> AsyncIterator[Run]:
@@ -160,9 +166,7 @@ async def test_ever_more_pages_are_filed_at_once() -> None:
 @driven
 async def test_while_the_first_is_not_answered_nothing_else_is_asked() -> None:
     async with claiming("keep") as run:
-        run.index.error = AWAY
-        for page in "abcdef":
-            await run.claim(page)
+        await run.set_aside("abcdef")
         run.index.held = {"a": asyncio.Event()}
         run.index.error = None
         await until(lambda: run.index.waiting)
@@ -177,9 +181,7 @@ async def test_while_the_first_is_not_answered_nothing_else_is_asked() -> None:
 @driven
 async def test_an_index_that_goes_away_again_keeps_nobody_waiting() -> None:
     async with claiming("keep") as run:
-        run.index.error = AWAY
-        for page in "ab":
-            await run.claim(page)
+        await run.set_aside("ab")
         run.index.held = {"b": asyncio.Event()}
         run.index.error = None
         await until(lambda: run.index.waiting)
@@ -194,9 +196,7 @@ async def test_an_index_that_goes_away_again_keeps_nobody_waiting() -> None:
 @driven
 async def test_a_fault_of_one_page_is_no_matter_to_others(caplog: pytest.LogCaptureFixture) -> None:
     async with claiming("keep") as run:
-        run.index.error = AWAY
-        for page in "abc":
-            await run.claim(page)
+        await run.set_aside("abc")
         claim = run.index.claim
 
         async def stumble(page_id: str, url: str, content: Any, carried: int) -> Any:
@@ -214,8 +214,7 @@ async def test_a_fault_of_one_page_is_no_matter_to_others(caplog: pytest.LogCapt
 @driven
 async def test_a_page_that_cant_be_judged_is_never_set_aside() -> None:
     async with claiming("keep") as run:
-        run.index.error = AWAY
-        await run.claim("a")
+        await run.set_aside("a")
         run.index.error = None
         short = run.index.detector.fingerprint("<p>Not much to read")
         verdict = await run.claimant.claim("b", "http://example.org/b", short)
@@ -225,9 +224,7 @@ async def test_a_page_that_cant_be_judged_is_never_set_aside() -> None:
 @driven
 async def test_what_was_handed_over_while_the_index_was_away_is_confirmed_and_what_failed_not_filed() -> None:
     async with claiming("keep") as run:
-        run.index.error = AWAY
-        for page in "abc":
-            await run.claim(page)
+        await run.set_aside("abc")
         await run.claimant.confirm("a")
         await run.claimant.release("c")
         run.index.error = None
@@ -250,9 +247,7 @@ async def test_so_many_pages_are_set_aside_and_no_more(monkeypatch: pytest.Monke
 @driven
 async def test_pages_that_can_never_be_filed_are_counted(error: Exception) -> None:
     async with claiming("keep") as run:
-        run.index.error = AWAY
-        await run.claim("a")
-        await run.claim("b")
+        await run.set_aside("ab")
         run.index.error = error
         await until(lambda: run.counts.get("dedup/late/never") == 2)
 
@@ -260,13 +255,11 @@ async def test_pages_that_can_never_be_filed_are_counted(error: Exception) -> No
 @driven
 async def test_at_the_end_what_is_set_aside_is_filed_if_that_can_be_done() -> None:
     async with claiming("keep") as run:
-        run.index.error = AWAY
-        await run.claim("a")
+        await run.set_aside("a")
         run.index.error = None
     assert run.counts["dedup/late/filed"] == 1
     async with claiming("keep") as run:
-        run.index.error = AWAY
-        await run.claim("a")
+        await run.set_aside("a")
     assert run.counts["dedup/late/never"] == 1
 
 

@@ -5,6 +5,7 @@ Nothing in these folders is ever changed.  A new format gets a folder of its own
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,35 +76,32 @@ def test_every_folder_has_its_line() -> None:
     assert {*EXPORTS} == {path.parent.name for path in GOLDEN.glob("*/export.jsonl")}
 
 
+async def assert_read_or_left(address: str, why: str, contents: Callable[[], object]) -> None:
+    """An index is read, or refused with these words and left as it is."""
+    before = contents()
+    if not why:
+        async with opened(address, "golden", Detector()) as index:
+            await judge(index)
+    else:
+        with pytest.raises(IndexMismatchError, match=why):
+            async with opened(address, "golden", Detector()):
+                pass
+        assert contents() == before
+
+
 @pytest.mark.parametrize("name", FOLDERS)
 @driven
 async def test_a_file_of_each_format_is_read_or_refused_and_left(name: str, tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite"
-    before = gzip.decompress((GOLDEN / name / "index.sqlite.gz").read_bytes())
-    path.write_bytes(before)
-    if not (why := refusal(name, "layout")):
-        async with opened(f"file:{path}", "golden", Detector()) as index:
-            await judge(index)
-    else:
-        with pytest.raises(IndexMismatchError, match=why):
-            async with opened(f"file:{path}", "golden", Detector()):
-                pass
-        assert path.read_bytes() == before
+    path.write_bytes(gzip.decompress((GOLDEN / name / "index.sqlite.gz").read_bytes()))
+    await assert_read_or_left(f"file:{path}", refusal(name, "layout"), path.read_bytes)
 
 
 @pytest.mark.parametrize("name", FOLDERS)
 @driven
 async def test_a_redis_index_of_each_format_is_read_or_refused_and_left(name: str, server: Server) -> None:
     fill(server.client, json.loads((GOLDEN / name / "redis.json").read_text()))
-    before = server.contents()
-    if not (why := refusal(name, "format")):
-        async with opened(server.address, "golden", Detector()) as index:
-            await judge(index)
-    else:
-        with pytest.raises(IndexMismatchError, match=why):
-            async with opened(server.address, "golden", Detector()):
-                pass
-        assert server.contents() == before
+    await assert_read_or_left(server.address, refusal(name, "format"), server.contents)
 
 
 @pytest.mark.parametrize("name", EXPORTS)

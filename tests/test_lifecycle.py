@@ -338,9 +338,7 @@ async def test_what_a_run_says_of_a_claim_that_is_gone_is_not_heard_of_one_that_
     world: World, event: Event, said: Event
 ) -> None:
     async with brought(world, State.PENDING):
-        first = world.run
-        await world.open()
-        second = world.run
+        first, second = world.run, await world.open()
         await world.happen(event)
         assert (await second.claim(*CHANGED)).status == "new"
         world.run = first
@@ -361,9 +359,7 @@ async def test_a_run_that_has_met_other_content_at_a_page_says_nothing_of_the_co
     world: World, state: State, said: Event, then: Event
 ) -> None:
     async with brought(world, state):
-        first = world.run
-        await world.open()
-        second = world.run
+        first, second = world.run, await world.open()
         assert (await second.claim(*CHANGED)).status == "same"
         await world.happen(said)
         assert await second.states([PAGE[0]]) == [state]
@@ -378,9 +374,7 @@ async def test_a_run_that_has_met_other_content_at_a_page_says_nothing_of_the_co
 @driven
 async def test_a_page_is_done_by_whichever_run_has_handed_its_content_over_first(world: World) -> None:
     async with brought(world, State.PENDING):
-        first = world.run
-        await world.open()
-        second = world.run
+        first, second = world.run, await world.open()
         assert (await second.claim(*PAGE)).status == "same"
         world.run = first
         await world.happen(Event.CONFIRM)

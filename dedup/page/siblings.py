@@ -117,12 +117,18 @@ def apart(a: str, b: str) -> Apart | None:
 def name_one_page(a: str, b: str) -> bool:
     """Returns whether two addresses name one page: all that differs is a session, a version, how it is shown, or a mirror's host.
 
+    Numbers may be those of releases, or of what pages are of.
+
     >>> [name_one_page("http://example.org/view?id=7", url) for url in
     ...  ("http://example.org/view?id=7&print=1", "http://mirror.net/view?id=7", "http://example.org/view?id=8")]
     [True, True, False]
+    >>> name_one_page("http://example.org/film/7/rating", "http://example.org/film/12/rating")
+    False
     """
     found = apart(a, b)
-    return found is None or bool(found.parts) or a.removeprefix(origin(a)) == b.removeprefix(origin(b))
+    if found is None or (found.parts and not any(map(_RELEASES.fullmatch, map("/".join, found.parts)))):
+        return True
+    return a.removeprefix(origin(a)) == b.removeprefix(origin(b))
 
 
 @lru_cache(maxsize=64)

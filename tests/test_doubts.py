@@ -62,6 +62,19 @@ async def test_what_was_dropped_for_a_page_that_is_done_is_not() -> None:
 
 
 @driven
+async def test_a_crawl_is_woken_when_it_waits_for_no_page_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    woken = list[bool]()
+    async with watching() as run:
+        monkeypatch.setattr(Notes, "wake", lambda _: woken.append(run.watch.is_waiting()))
+        await run.add("a", "b")
+        await run.add("c", "d")
+        run.watch.settle("a", processed=True)
+        assert woken == []
+        run.watch.settle("c", processed=True)
+        assert woken == [False]
+
+
+@driven
 async def test_a_drop_for_a_page_that_is_done_meanwhile_keeps_no_crawl_waiting() -> None:
     async with watching() as run:
         run.watch.settle("a", processed=True)

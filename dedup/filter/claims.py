@@ -199,7 +199,7 @@ class Claimant:
         await self._try(self._index.forget([page_id]))
 
     async def forget_other(self, page_id: str, fingerprint: Fingerprint) -> None:
-        """Forgets what an earlier crawl has filed of a page that shows something else by now, which another page says."""
+        """Forgets what an earlier crawl has filed of a page, unless the page, now a near-duplicate, still shows it."""
         await self._try(self._forget_other(page_id, fingerprint))
 
     async def _forget_other(self, page_id: str, fingerprint: Fingerprint) -> None:

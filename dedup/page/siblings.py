@@ -117,7 +117,7 @@ def apart(a: str, b: str) -> Apart | None:
 def name_one_page(a: str, b: str) -> bool:
     """Returns whether two addresses name one page: all that differs is a session, a version, how it is shown, or a mirror's host.
 
-    Numbers may be those of releases, or of what pages are of.
+    Numbers that may be those of releases may as well name pages.
 
     >>> [name_one_page("http://example.org/view?id=7", url) for url in
     ...  ("http://example.org/view?id=7&print=1", "http://mirror.net/view?id=7", "http://example.org/view?id=8")]
@@ -146,7 +146,8 @@ def one_address(url: str) -> str:
 
 
 def _are_versions(one: str, other: str, where: str) -> bool:
-    """Whether one of two folders is called a copy, or the version of a page without one, or both are numbers of releases, and not of months or of days.
+    """Whether one of two folders is called a copy, or is a version where the other address has no folder, or both are numbers of
+    releases, and not of months or of days.
 
     >>> [_are_versions(*pair, "docs//a.html") for pair in (("", "print"), ("38", "39"), ("1", "2"), ("2023", "2024"), ("m", "w"))]
     [True, True, False, False, False]

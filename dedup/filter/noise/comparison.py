@@ -62,9 +62,9 @@ class Comparison:
         address, its_changes, changes = kept.address, kept.own or Own(), here.own or Own()
         its_own, own = left_of(a, address, its_changes), left_of(b, address, changes)
         is_one = have_one_address(kept.url, here.url)
-        is_own = is_one or owns_words or (owns_words is None and share_name(kept.url, here.url))
         if owns_words is False and not is_one:
             return BARE
+        is_own = is_one or owns_words or share_name(kept.url, here.url)  # what else, is not known yet
         # Each has changed there itself, as a check would show.
         if (here.own or kept.own) and are_one(its_own, own):
             return NOISE if is_own else BARE

@@ -177,12 +177,7 @@ def _without(lines: Sequence[Line], rules: Sequence[_Rule], own: Own | None = No
     own, rules = own or Own(), [rule for rule in rules if rule.gaps]
     if not (rules or own):
         return [*lines]
-    found, moving, beneath, steps = (
-        list[Line](),
-        list[list[Line]](),
-        "\0",
-        MAX_STEPS,
-    )  # moving: beside each other
+    found, moving, beneath, steps = list[Line](), list[list[Line]](), "\0", MAX_STEPS
     places = {place for rule in rules for place in rule.gaps.coming}
     groups = {*own.moved}
     for gaps, _, _, several in rules:

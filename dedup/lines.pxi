@@ -217,7 +217,7 @@ cdef class Lines:
                     self.end_line()
                     if page.kind == START:
                         self.begin_block(tag, tag in void)
-                    else:
+                    elif tag != "dt":
                         self.end_block(tag)
                     if tag in void:
                         self.end_line()
@@ -284,15 +284,16 @@ cdef class Lines:
         return 0
 
     cdef bint is_plain(self, Py_ssize_t depth) except -1:
-        """Whether no two blocks of one name stand beside each other in an open block; notes those in it that are one line."""
+        """Whether no two that may be cards stand beside each other in an open block; notes those in it that are one line."""
         cdef dict beside = self.beside[depth]
         cdef bint is_plain = True
         for run in <list> self.inside[depth]:
             if beside[run[0]] > 1:
-                is_plain = False
-                if run[3] and run[2] - run[1] > 1 and self.rules.may_be_card(run[0]):
-                    self.cards.append(run)
-            elif not run[3]:
+                if self.rules.may_be_card(run[0]):
+                    is_plain = False
+                    if run[3] and run[2] - run[1] > 1:
+                        self.cards.append(run)
+            if not run[3]:
                 is_plain = False
         return is_plain
 

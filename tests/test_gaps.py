@@ -390,15 +390,26 @@ def test_a_counter_in_one_card_is_known_in_all() -> None:
     assert left(shop("another", 1), known) == left(shop("another", 2), known) != left(shop("third", 1), known)
 
 
-def test_a_number_is_not_noise_because_others_have_shown_it_among_lines_that_stay() -> None:
-    def facts(name: str, answer: int) -> str:
-        rows = "".join(
-            f"<tr><td>{label}<td>{10 * answer + 5 * at}" for at, label in enumerate(("seen", "free"))
-        )
-        return f"<h1>{name}</h1><table>{rows}<tr><td>size<td>{len(name)}</table>"
+ROWS = [
+    ("<table>{}</table>", "<tr><th>{}<td>{}"),
+    ("<table>{}</table>", "<tr><td class=l>{}<td class=v>{} EUR"),
+    ("<dl>{}</dl>", "<dt>{}</dt><dd>{}</dd>"),
+    ("<ul>{}</ul>", "<li><b>{}:</b> {}"),
+    ("<ul>{}</ul>", "<li><p>{}<p>{}"),
+    ("{}", "<div class=row><p class=l>{}</p><p class=v>{}</p></div>"),
+    ("{}", "<h3>{}</h3><p>{}</p>"),
+]
 
-    known = learned(facts, *("one", "three", "fourteen", "another"))
-    assert {("<td", "20"), ("<td", "25")} <= {line.tokens for line in left(facts("a", 2), known)}
+
+@pytest.mark.parametrize(("rows", "row"), ROWS)
+@pytest.mark.parametrize("said", [str, lambda value: words(value, 1)])
+def test_what_is_live_in_a_row_is_known_by_its_label(rows: str, row: str, said: Callable[[int], str]) -> None:
+    def facts(name: str, answer: int, size: int = 7) -> str:
+        found = {"seen": said(10 + answer), "size": said(size), "free": said(50 + 2 * answer)}
+        return f"<h1>{name}</h1>{rows.format(''.join(row.format(*each) for each in found.items()))}"
+
+    known = learned(facts, "one", "three", "fourteen", "another")
+    assert left(facts("a", 1), known) == left(facts("a", 2), known) != left(facts("a", 1, size=8), known)
 
 
 def test_a_number_beside_a_gap_may_change() -> None:

@@ -12,6 +12,7 @@ from tests.support.living import HOST, Answering, Chance, crawl, shuffled, slug
 from tests.support.pages.everyday import name, text
 
 Said = Sequence[Any] | str
+WORDS = "red", "green", "blue", "gold", "pink"
 
 
 def drawn(chance: Chance, items: Sequence[str], between: str = "") -> str:
@@ -86,6 +87,51 @@ async def test_what_stands_among_what_changes_is_not_lost(kind: str, things: int
     ]
     for order in range(6):
         assert (await crawl(shuffled(pages, order), seed=order)).lost() == set()
+
+
+#: How three facts of a thing are told.
+FACTS = {
+    "table": ("<table>{}</table>", "<tr><th>{}<td>{}"),
+    "columns": ("<table><tr>{}</table>", "<td title={}>{}"),
+    "terms": ("<dl>{}</dl>", "<dt>{}</dt><dd>{}</dd>"),
+    "cards": ("{}", "<div class=row><div class=l>{}</div><div class=v>{}</div></div>"),
+    "headings": ("{}", "<h3>{}</h3><p>{}</p>"),
+    "items": ("<ul>{}</ul>", "<li>{}: {}"),
+    "items without labels": ("<ul>{}</ul>", "<!-- {} --><li>{}"),
+    "images": ("{}", "<img alt={} src=/{}.png>"),
+}
+BANKS = "", "fed", "ecb", "boe", "imf"
+#: Addresses that may be one page's, for all that their names tell.
+MAYBE_ONE: dict[str, Callable[[str, str], str]] = {
+    "parameter": lambda thing, bank: f"/rates?of={thing}" + (f"&bank={bank}" if bank else ""),
+    "source": lambda thing, bank: f"/{thing}/rates" + (f"?source={bank}" if bank else ""),
+    "folder": lambda thing, bank: f"/{bank or 'all'}/{thing}",
+}
+
+
+@pytest.mark.parametrize("facts", FACTS)
+@pytest.mark.parametrize("address", MAYBE_ONE)
+@pytest.mark.parametrize("said", ["number", "word"])
+@driven
+async def test_what_a_parameter_or_a_folder_names_is_not_lost_beside_live_facts(
+    facts: str, address: str, said: str
+) -> None:
+    def html(thing: int, bank: int, chance: Chance) -> str:
+        rate, views = (thing * 7 + bank) % 5, chance.randrange(5)
+        rows = {"Rate": f"10{rate}.{thing + 17 * bank}", "Views": str(chance.randrange(100, 10_000))}
+        if said == "word":
+            rows = {"Rate": WORDS[rate], "Views": WORDS[views]}
+        rows["Now"] = f"{chance.randrange(10, 24)}:{chance.randrange(10, 60)}"
+        all_rows, row = FACTS[facts]
+        told = all_rows.format("".join(row.format(*each) for each in rows.items()))
+        return f"<h1>{name(thing)}</h1><p>{text(60, thing)}</p>{told}"
+
+    pages = [
+        Answering(HOST + MAYBE_ONE[address](slug(thing, "thing"), bank), f"{thing} {bank}", partial(html, thing, at))
+        for thing in range(8)
+        for at, bank in enumerate(BANKS)
+    ]  # fmt: skip
+    assert (await crawl(shuffled(pages, 0))).lost() == set()
 
 
 def weighing(at: int, kg: int, query: str = "") -> Answering:

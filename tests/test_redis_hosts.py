@@ -94,7 +94,7 @@ def random_claims(detector: Detector, seed: int, number: int) -> list[Claim]:
         url = choose(
             (
                 "http://a.example/", "HTTP://u:p@A.example/", "http://www.a.example/?ref=1",
-                "http://a.example/?utm_source=1", "http://a.example/?from=2", "http://a.example/other/?id=7",
+                "http://a.example/?utm_source=1", "http://a.example/?ref=2", "http://a.example/other/?id=7",
                 "http://a.example/other/?id=8", "http://b.example:80/", "http://c.example?", "/x", "",
             )
         )  # fmt: skip

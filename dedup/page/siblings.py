@@ -26,7 +26,7 @@ _COPIES = (
 #: A host may be called so, too, or by a short name, which as a folder may name what pages are of, such as men's shirts.
 _COPY_FOLDER, _COPY_HOST = re.compile(_COPIES), re.compile(rf"{_COPIES}|m|mobile|ww+\d+|cdn\d*")
 #: A parameter that only says from where a page was asked for, or how it is to be shown.
-PASSING = re.compile(r"ref(?:err?er)?|source|src|from|via|print(?:able)?|amp|share|highlight|theme")
+PASSING = re.compile(r"ref(?:err?er)?|print(?:able)?|amp")
 #: Numbers of two releases, such as 38 and 39, or 9 and 10.  What is beside 1 in 2 may be its other part, or room; longer
 #: numbers name what a folder is of, and years; 07 is a month.
 _RELEASES = re.compile(r"[1-9]/[1-9]\d|[1-9]\d/[1-9]\d?")

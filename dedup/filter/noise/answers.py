@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -137,14 +138,19 @@ def _is_number(tokens: Sequence[str]) -> bool:
 
 def said_in(tokens: Sequence[str]) -> Iterator[str]:
     """Yields the tokens of a line but for tags and attributes."""
+    return (tokens[at] for at in said_at(tokens))
+
+
+def said_at(tokens: Sequence[str]) -> Iterator[int]:
+    """Yields where these are."""
     is_inside = False
-    for token in tokens:
+    for at, token in enumerate(tokens):
         if token == "<>":
             is_inside = False
         elif len(token) > 1 and token[0] == " ":
             is_inside = True
         elif not is_inside and (token[:1] != "<" or len(token) == 1):
-            yield token
+            yield at
 
 
 def _moved(a: Sequence[Line], b: Sequence[Line], both: Counter[Line], pairs: Iterable[Pair]) -> Iterator[str]:
@@ -185,20 +191,24 @@ def _paired(
 ) -> tuple[list[tuple[Line, Line]], list[Line], list[Line]]:
     """Returns which line has become which, and those that have gone, and have come: of lines that are alike, nobody can tell which."""
     first, second = ([_Words.of(line) for line in lines] for lines in (mine, theirs))
-    pairs, free, alone = list[tuple[Line, Line]](), dict.fromkeys(range(len(theirs))), list[Line]()
-    for line, said in zip(mine, first, strict=True):
-        alike = [at for at in free if _are_alike(said, second[at], names)]
-        if len(alike) == 1 == sum(_are_alike(said, other, names) for other in first):
-            del free[alike[0]]
-            pairs.append((line, theirs[alike[0]]))
-        else:
-            alone.append(line)
-    return pairs, alone, [theirs[at] for at in free]
+    pairs, left, free = list[tuple[Line, Line]](), [*range(len(mine))], dict.fromkeys(range(len(theirs)))
+    for are_one in (_differ_in_numbers, partial(_are_alike, names)):
+        alone = list[int]()
+        for at in left:
+            alike = [there for there in free if are_one(first[at], second[there])]
+            if len(alike) == 1 == sum(are_one(first[at], first[other]) for other in left):
+                del free[alike[0]]
+                pairs.append((mine[at], theirs[alike[0]]))
+            else:
+                alone.append(at)
+        left = alone
+    return pairs, [mine[at] for at in left], [theirs[at] for at in free]
 
 
 class _Words(NamedTuple):
     """What a line says, as it is compared with many."""
 
+    first: Said
     said: frozenset[Said]
     words: frozenset[tuple[str, int]]  #: each with how often it was there before
     is_card: bool
@@ -210,15 +220,21 @@ class _Words(NamedTuple):
         for word in chain.from_iterable(part for _, part in said):
             words.add((word, before[word]))
             before[word] += 1
-        return cls(frozenset(said), frozenset(words), len(said) > 1)
+        return cls(said[0], frozenset(said), frozenset(words), len(said) > 1)
 
 
-def _are_alike(a: _Words, b: _Words, names: AbstractSet[Said]) -> bool:
-    """Whether half of the words of two lines are the same; of two cards, most of their words, and a name."""
-    both, most = len(a.words & b.words), max(len(a.words), len(b.words))
+def _differ_in_numbers(a: _Words, b: _Words) -> bool:
+    return a.said == b.said
+
+
+def _are_alike(names: AbstractSet[Said], a: _Words, b: _Words) -> bool:
+    """Whether half of the words of two lines are the same; of two cards, most of them or their first lines, and a name."""
+    both, most = 2 * len(a.words & b.words), max(len(a.words), len(b.words))
     if a.is_card or b.is_card:
-        return 2 * both > most and not names.isdisjoint(a.said & b.said)
-    return 2 * both >= most
+        return (both > most or (both == most and a.first == b.first)) and not names.isdisjoint(
+            a.said & b.said
+        )
+    return both >= most
 
 
 def _said(line: Line) -> list[Said]:

@@ -133,15 +133,9 @@ class Comparison:
             ),
         )
 
-    def may_be_noise(self, here: Shown, kept: Shown) -> bool:
-        """Returns whether two pages differ only where any page of their kinds has changed."""
-        gaps = [kind.gaps for kind in self._known.of_both(kept.url, here.url)]
-        its, own = (least_of(self._kept.read(page), *gaps, some=True) for page in (kept, here))
-        return its == own or at_one(its, here.url, own) == at_one(own, kept.url, its)
-
     def _mean_one(self, here: Shown, kept: Shown) -> bool:
         """Whether the addresses of two pages mean one, by what is said of parameters, or was seen on others."""
-        return here.address == kept.address or self._known.addresses.may_mean_one(kept.url, here.url)
+        return have_one_address(here.url, kept.url) or self._known.addresses.may_mean_one(kept.url, here.url)
 
     def _check(self, page: Shown, kind: Kind | None = None) -> Shown | str:
         """Returns a page that would be dropped, or for which one would be, if it can be asked itself whether it changes.

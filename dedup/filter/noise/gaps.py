@@ -1,9 +1,9 @@
 """Gaps: where pages were seen to change although nobody has changed them, such as a counter, an advert or the order of a list.
 
-A gap is known by what stays around it: its blocks, and the tokens on either side in its line.  What one page has shown is its
-own.  On other pages of its kind a gap is one only if several have shown it, and it forgives only what it has shown on others:
-a number where numbers have changed, an advert that was there on another page.  Where items of a list have only moved, any order is
-forgiven, and no other item.
+A gap is known by what stays around it: its blocks, and the tokens on either side in its line, a word among them, such as the
+label of a row; or else by its place.  What one page has shown is its own.  On other pages of its kind a gap is one only if
+several have shown it, and it forgives only what it has shown on others: a number where numbers have changed, an advert that was
+there on another page.  Where items of a list have only moved, any order is forgiven, and no other item.
 """
 
 import re
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
-from dedup.filter.noise.answers import Changes, Pair, said_in
-from dedup.filter.noise.lines import BREAK, Line
+from dedup.filter.noise.answers import Changes, Pair, said_at, said_in
+from dedup.filter.noise.lines import BREAK, Line, has_label, is_one_place
 
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
 #: not shown.
@@ -87,9 +87,7 @@ class Gaps(Struct, gc=False):
         """Takes what differs between two answers to one request of a page for gaps."""
         before = self._size()
         for pair in found.pairs:
-            in_lines = self.ordered if pair.is_order else self.within
-            if has_room(pair.line.path, in_lines):
-                _note(page, pair, in_lines.setdefault(pair.line.path, {}))
+            _note(page, pair, self.ordered if pair.is_order else self.within)
         for line in found.alone:
             if has_room(line.place, self.coming):
                 values = [hashed(line.tokens)] if _has_words(line) else []  # a number is met by chance
@@ -114,20 +112,16 @@ class Gaps(Struct, gc=False):
         return within, ordered, len(self.coming), alone, len(self.moving)
 
 
-def _note(page: str, pair: Pair, known: dict[Around, Shown]) -> None:
+def _note(page: str, pair: Pair, gaps: dict[str, dict[Around, Shown]]) -> None:
     a, b, found = pair.line.tokens, pair.other.tokens, pair.differences
-    line = (START, *a, END)
     ends = [0, *(1 + last for _, last, *_ in found)]
-    starts = [*(1 + first for first, *_ in found), len(line)]
+    starts = [*(1 + first for first, *_ in found), len(a) + 2]
     for (first, last, start, end), before, after in zip(found, ends, starts[1:], strict=False):
         mine, theirs = folded(a[first:last]), folded(b[start:end])
-        end_at = BREAK if mine == theirs else END  # a counter is one in all cards
-        around = Around(
-            _to_number(line[max(before, first + 1 - AROUND) : first + 1][::-1], end_at)[::-1],
-            _to_number(line[last + 1 : min(after, last + 1 + AROUND)], end_at),
-        )
-        if around.before[-1][:1].isdigit():  # a date before a counter
-            around = around._replace(before=(NUMBER,))
+        where, around = _known_by(pair.line, (before, first + 1, last + 1, after), is_counter=mine == theirs)
+        if where is None or not has_room(where, gaps):
+            continue
+        known = gaps.setdefault(where, {})
         if not has_room(around, known):
             continue
         sizes = last - first, end - start
@@ -135,6 +129,38 @@ def _note(page: str, pair: Pair, known: dict[Around, Shown]) -> None:
         shown.add(page, *([] if pair.is_order else (mine, theirs)))  # an order forgives no value
         shown.stay, shown.change = shown.stay + (mine == theirs), shown.change + (mine != theirs)
         shown.least, shown.most = min(shown.least, *sizes), max(shown.most, *sizes)
+
+
+def _known_by(line: Line, ends: tuple[int, int, int, int], *, is_counter: bool) -> tuple[str | None, Around]:
+    """Returns the path or the place of a gap, and what stands around it, up to the gaps beside it; no place if nothing tells it from others.
+
+    A word has to stand around it, or else it is known by its place.  In a row of a table that is what the row is of.
+    """
+    before, first, last, after = ends
+    tokens = START, *line.tokens, END
+    words = {at for at in said_at(tokens) if tokens[at][0].isalpha()}
+    near = max(before, first - AROUND)
+    label = max((at for at in words if before <= at < first), default=near)
+    sought = [(min(near, label), END)]
+    if not has_label(line.path):
+        sought.insert(0, (near, BREAK if is_counter else END))  # a counter is one in all cards
+    for start, end_at in sought:
+        around = Around(
+            _to_number(tokens[start:first][::-1], end_at)[::-1],
+            _to_number(tokens[last : min(after, last + AROUND)], end_at),
+        )
+        stays = *range(first - len(around.before), first), *range(last, last + len(around.after))
+        if not words.isdisjoint(stays) or _is_in_tag(tokens[:first]):
+            if around.before[-1][:1].isdigit():  # a date before a counter
+                around = around._replace(before=(NUMBER,))
+            return line.path, around
+    return line.place if is_one_place(line.place) else None, around
+
+
+def _is_in_tag(tokens: Sequence[str]) -> bool:
+    """Whether what follows tokens is in an attribute."""
+    signs = (token for token in reversed(tokens) if token == "<>" or (token[:1] == " " and len(token) > 1))
+    return next(signs, "<>") != "<>"
 
 
 def folded(tokens: Sequence[str]) -> int:

@@ -13,7 +13,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -195,8 +195,8 @@ def _without(lines: Sequence[Line], rules: Sequence[_Rule], own: Own | None = No
         ):
             continue
         runs, ordered = {*own.changed.get(key, ())}, {*own.ordered.get(key, ())}
-        for rule in rules if path in paths else ():
-            within, moving_in = rule.gaps.within.get(path, {}), rule.gaps.ordered.get(path, {})
+        for rule in rules if path in paths or place in paths else ():
+            within, moving_in = (_at(line, known) for known in (rule.gaps.within, rule.gaps.ordered))
             steps -= len(tokens) * (len(within) + len(moving_in))
             if steps >= 0:
                 runs.update(_gaps_in(tokens, within, rule.within))
@@ -212,6 +212,12 @@ def _without(lines: Sequence[Line], rules: Sequence[_Rule], own: Own | None = No
             found += (*_in_order(moving), line)
             moving, beneath = [], "\0"
     return [*found, *_in_order(moving)]
+
+
+def _at(line: Line, known: Mapping[str, dict[Around, Shown]]) -> dict[Around, Shown]:
+    """Returns the gaps that are known by the path of a line, or by its place."""
+    by_path, by_place = known.get(line.path, {}), known.get(line.place, {})
+    return by_path | by_place if by_place else by_path
 
 
 def _in_order(moving: Sequence[list[Line]]) -> Iterator[Line]:

@@ -1,7 +1,8 @@
 """Markup -> lines: a line is what stands between two tags of blocks, with the blocks that it is in.
 
 A block of several lines that stands beside others of its kind, such as a product of a list, is a card: one line, which comes
-and goes as a whole.  These are items of lists, and blocks of one name and class, in which no two of one name are beside each other.
+and goes as a whole.  These are items of lists, rows of tables, terms with what is said of them, and blocks of one name and class,
+in which no two such are beside each other.
 
 Nothing that a reader, a script or a link could see is left out: tags, attributes and their values, words in their case, signs,
 and the spaces that count.  Only what a page says of its own address is the same on all of them.
@@ -55,7 +56,8 @@ _VOID = frozenset(
 _ENDED_BY = {
     **{name: frozenset({name}) for name in ("li", "p", "option", "tr")},
     **dict.fromkeys(("td", "th"), frozenset({"td", "th", "tr"})),
-    **dict.fromkeys(("dt", "dd"), frozenset({"dt", "dd"})),
+    "dt": frozenset({"dt"}),  # what is said of a term is in it
+    "dd": frozenset({"dt", "dd"}),
 }
 #: Those that stand in any number beside each other.
 _ITEMS = frozenset(["li", "tr", "td", "th", "dt", "dd", "option"])
@@ -102,7 +104,7 @@ class _Run(NamedTuple):
     name: str  #: and class
     start: int  #: its lines, from here
     end: int  #: to before here
-    is_plain: bool  #: no two blocks of one name stand beside each other in it
+    is_plain: bool  #: no two that may be cards stand beside each other in it
 
 
 class _Block(NamedTuple):
@@ -142,7 +144,7 @@ class _Reader:
                 self._end_line()
                 if kind is Kind.START:
                     self._begin(tag, attributes)
-                else:
+                elif tag != "dt":
                     self._end(tag)
                 if tag in _VOID:
                     self._end_line()
@@ -192,7 +194,7 @@ class _Reader:
             for run in inside
             if beside[run.name] > 1 and run.is_plain and run.end - run.start > 1 and _may_be_card(run.name)
         )
-        return all(count == 1 for count in beside.values()) and all(run.is_plain for run in inside)
+        return all(run.is_plain and (beside[run.name] == 1 or not _may_be_card(run.name)) for run in inside)
 
     def _tag(self, tag: str, attributes: dict[str, str]) -> list[str]:
         found = [f"<{tag}"]
@@ -227,15 +229,31 @@ def is_card(line: Line) -> bool:
     return BREAK in line.tokens
 
 
+def has_label(path: str) -> bool:
+    """Whether lines of a path begin with what the rest is said of: the rows of a table, and terms."""
+    return path.rpartition("/")[2][:2] in {"tr", "dt"}
+
+
+def is_one_place(place: str) -> bool:
+    """Whether there is no other block of its kind in a place: neither is it an item of a list, nor in one.
+
+    >>> [is_one_place(place) for place in ("div0/p2", "ul0/li", "ul0/li/p1")]
+    [True, False, False]
+    """
+    return all(part[-1:].isdigit() for part in place.split("/") if part)
+
+
 def _may_be_card(name: str) -> bool:
     """Whether a block is of a kind by its name and class."""
-    return "." in name or name == "li"
+    return "." in name or name in {"li", "tr", "dt"}
 
 
 def _joined(lines: list[Line], cards: list[_Run]) -> list[Line]:
     """Returns the lines, of which those of one card are one."""
     found, last = list[Line](), 0
     for _, start, end, _ in sorted(cards, key=itemgetter(1)):
+        if start < last:  # it is in one
+            continue
         path, first, place = lines[start]
         tokens = [*first]
         for line in lines[start + 1 : end]:

@@ -161,8 +161,8 @@ class Probe:
         if not own.is_on(its) and own.words and not kind.asked and self._may_ask(here):
             await self._ask(visit, here, here)  # what tells them apart may be noise of its kind
             its, own = [await self._known.unique(page) for page in (kept, here)]
-        if own.is_of_one_template(its) and not self._comparison.may_be_noise(here, kept):
-            return False  # an order or an attribute is content, too
+        if own.is_of_one_template(its):
+            return False
         is_known = self._known.addresses.may_mean_one(url, here.url)
         is_equal = own.is_on(its) or its.is_on(own)
         if is_equal or (kind.is_known and its_kind.is_known and its.words):

@@ -70,7 +70,7 @@ class Shop:
 
     def copy_with(self, product: int, kind: str, rng: random.Random, **noise: Any) -> ShopPage:
         """The same page under another address, with some noise."""
-        url = f"http://{self.host}/p/{product}?from={rng.getrandbits(32):08x}"
+        url = f"http://{self.host}/p/{product}?ref={rng.getrandbits(32):08x}"
         if kind == "mirror":
             url = f"http://mirror.{self.host}/p/{product}"
         return self._page(product, url, rng, kind, **noise)

@@ -159,14 +159,24 @@ def measure(
     **settings: object,
 ) -> Kind:
     pages = pages_of(kind, ALL[kind], addresses, NOISES[noise])
-    each = [shuffled(pages, seed + number) for number in range(orders)]
+    each = [
+        shuffled(pages, f"{kind} {seed + number}") for number in range(orders)
+    ]  # else all meet with one chance
 
     def run(order: Sequence[Answering], at_once: int) -> Fates:
         with TemporaryDirectory() as folder:
             index = f"file:{folder}/index" if again else "memory:"
             if again:
-                asyncio.run(crawl(shuffled(pages, seed - 1), seed=-seed, at_once=8, index=index, **settings))
-            return asyncio.run(crawl(order, seed=seed, at_once=at_once, index=index, **settings))
+                asyncio.run(
+                    crawl(
+                        shuffled(pages, f"{kind} first"),
+                        seed=f"{kind} first",
+                        at_once=8,
+                        index=index,
+                        **settings,
+                    )
+                )
+            return asyncio.run(crawl(order, seed=f"{kind} {seed}", at_once=at_once, index=index, **settings))
 
     contents = len({page.key for page in pages})
     return Kind(kind, contents, [run(order, 1) for order in each], run(each[0], at_once))

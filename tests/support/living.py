@@ -279,5 +279,5 @@ async def crawl(
     return fates
 
 
-def shuffled(pages: Sequence[Answering], seed: int) -> list[Answering]:
+def shuffled(pages: Sequence[Answering], seed: int | str) -> list[Answering]:
     return random.Random(seed).sample(pages, len(pages))

@@ -19,6 +19,7 @@ from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.gaps import SEVERAL
 from dedup.filter.noise.kept import names_of, share_name
 from dedup.filter.noise.kinds import Kind, folder_of
+from dedup.filter.noise.left import least_of
 from dedup.filter.noise.lines import Line
 from dedup.filter.noise.notes import Change
 from dedup.filter.noise.tokens import SELF, values_in
@@ -94,21 +95,21 @@ class Unique(NamedTuple):
     all: Counter[tuple[str, ...]]  #: of each line of the page
     targets: set[tuple[str, ...]]  #: where it leads
     usual: set[Line]  #: what it says as most pages of its kind do
-    blocks: list[str]  #: in which its lines are, from the first to the last
+    blocks: Counter[str]  #: in which the lines of the page are
 
     def is_of_one_template(self, other: "Unique") -> bool:
-        """Returns whether two pages have the same blocks, or say most of what pages of their kinds say."""
-        return self.blocks == other.blocks or 2 * len(self.usual & other.usual) >= max(
-            len(self.usual), len(other.usual)
-        )
+        """Returns whether two pages have most blocks, or most of what pages of their kinds say, in common."""
+        blocks = 2 * (self.blocks & other.blocks).total() >= max(self.blocks.total(), other.blocks.total())
+        return blocks or 2 * len(self.usual & other.usual) >= max(len(self.usual), len(other.usual))
 
     def is_on(self, other: "Unique") -> bool:
         """Returns whether another page says all of it, and what stands among it."""
         return bool(self.words) and self.among <= other.all
 
 
-def unique_of(lines: Sequence[Line], kind: Kind) -> Unique:
-    """Returns what lines say that most pages of their kind don't, and where they lead."""
+def unique_of(page: Sequence[Line], kind: Kind) -> Unique:
+    """Returns what the lines of a page say that most pages of its kind don't, and where they lead; nothing if two are not known."""
+    lines = least_of(page, kind.gaps) if len(kind.sample) >= SEVERAL else []
     others = [*kind.sample.values()]
     usual = {line for line in lines if 2 * sum(hash(line) in other for other in others) > len(others)}
     said = [(tuple(said_in(line.tokens)), line) for line in lines]
@@ -118,7 +119,7 @@ def unique_of(lines: Sequence[Line], kind: Kind) -> Unique:
     among = [words for words, _ in said[own[0] : own[-1] + 1]] if own else []
     targets = {target for at in own for target in _targets(said[at][1].tokens)}
     words = Counter(said[at][0] for at in own)
-    blocks = [line.path.rpartition("/")[0] for line in lines]
+    blocks = Counter(line.path.rpartition("/")[0] for line in page)
     return Unique(words, Counter(among), Counter(words for words, _ in said), targets, usual, blocks)
 
 

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from dedup.filter.noise.answers import said_in
 from dedup.filter.noise.gaps import Gaps
 from dedup.filter.noise.left import digest_of, least_of
 from dedup.filter.noise.lines import Line
@@ -133,7 +132,12 @@ def has_own(lines: Sequence[Line], *kinds: Kind) -> bool | None:
         others += (said for digest, said in kind.sample.items() if digest != own)
         if len(others) >= ENOUGH:
             return any(
-                4 * sum(key in other for other in others) <= len(others) and any(said_in(line.tokens))
+                4 * sum(key in other for other in others) <= len(others) and _says_something(line)
                 for key, line in zip(map(hash, lines), lines, strict=True)
             )
     return None
+
+
+def _says_something(line: Line) -> bool:
+    """Whether there is more in a line than tags: a word, or an attribute."""
+    return any(token[0] != "<" or token == "<" for token in line.tokens)

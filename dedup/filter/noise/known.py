@@ -11,7 +11,7 @@ from dedup.filter.noise.answers import Changes, changes
 from dedup.filter.noise.gaps import MAX_KNOWN, SEVERAL
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.kinds import ENOUGH, SECTION, Kind, Learned, folder_of, has_own, kinds_of
-from dedup.filter.noise.left import Own, least_of
+from dedup.filter.noise.left import Own
 from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import Line, lines_of
 from dedup.filter.noise.names import nameless
@@ -95,8 +95,7 @@ class Known:
         await self.look_anew(kind)
         if len(kind.sample) < SEVERAL:
             kind = self.usual(page.url)
-        lines = least_of(self._kept.read(page), kind.gaps) if len(kind.sample) >= SEVERAL else []
-        return unique_of(lines, kind)
+        return unique_of(self._kept.read(page), kind)
 
     def may_learn(self, url: str) -> bool:
         """Returns whether pages like this one may have gaps that are not known: as many of its host without any tell that none do."""

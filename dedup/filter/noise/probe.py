@@ -18,6 +18,7 @@ from typing import Any
 from dedup.filter.noise.again import Again
 from dedup.filter.noise.comparison import Comparison, is_near
 from dedup.filter.noise.kept import KeptPages, Shown
+from dedup.filter.noise.kinds import ENOUGH
 from dedup.filter.noise.known import Known
 from dedup.filter.noise.left import digest_of, least_of
 from dedup.filter.noise.likeness import Likeness, still_kept
@@ -163,11 +164,25 @@ class Probe:
             its, own = [await self._known.unique(page) for page in (kept, here)]
         if own.is_of_one_template(its):
             return False
-        is_known = self._known.addresses.may_mean_one(url, here.url)
+        if not (is_known := self._known.addresses.may_mean_one(url, here.url)):
+            for page_id in [*min(kind.recent, its_kind.recent, key=len)][:ENOUGH]:
+                await self._learn_of_address(page_id)
+            is_known = self._known.addresses.may_mean_one(url, here.url)
         is_equal = own.is_on(its) or its.is_on(own)
         if is_equal or (kind.is_known and its_kind.is_known and its.words):
             self._known.addresses.note(url, here.url, is_equal=is_equal)
         return own.is_on(its) and is_known and own.targets <= its.targets
+
+    async def _learn_of_address(self, page_id: str) -> None:
+        """Notes that kept pages mean one, which could not be told as long as nothing was known of others of their template."""
+        if (page := self._kept.get(page_id)) is None or not page.markup:
+            return
+        for other in self._kept.like(page):
+            url = self._kept.address_like(other, page.url)
+            if url and other.markup and self._known.kind(other.url) is not self._known.kind(page.url):
+                its, own = [await self._known.unique(each) for each in (other, page)]
+                if not own.is_of_one_template(its) and (own.is_on(its) or its.is_on(own)):
+                    self._known.addresses.note(url, page.url, is_equal=True)
 
     async def _content(self, visit: Visit, here: Shown, kept: Shown, *, near: bool) -> tuple[Shown, str]:
         """Returns a kept page as it is known by then, and why what differs is no noise, once that can be told; "" if it is."""

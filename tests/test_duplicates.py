@@ -470,10 +470,8 @@ def test_without_a_log_those_of_the_project_are_read(tmp_path: Path) -> None:
         ("LOG --since soon", "--since is 'soon'; allowed: a date such as "),
         (
             "LOG --html x --clusters",
-            "--html can't be combined with --clusters, nor with --follow and --fetch",
+            "--html can't be combined with --clusters",
         ),
-        ("LOG --fetch", "--fetch needs --html FILE"),
-        ("LOG --html x --anywhere", "--anywhere needs --fetch"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(log: Path, arguments: str, said: str) -> None:

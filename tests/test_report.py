@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import sqlite3
-import time
 from ast import literal_eval
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -334,7 +333,7 @@ def test_marked_chrome_is_grey_in_both_pages(tmp_path: Path, opened: Open) -> No
     dropped = Text(["extra", "home", "shop", "news", "lamp", *far, "foot", "new"], [(0, 4), (105, 107)])
     pair = record(rule="probe", gone=4, noise="seen 17 times")
     pages = {pair["url"]: dropped, pair["duplicate_of"]: kept}
-    path = made(tmp_path, pair, texts="stored", find=lambda url, simhash: pages[url])
+    path = made(tmp_path, pair, has_texts=True, find=lambda url, simhash: pages[url])
     page = opened(path)
     compare(page)
     dialog = page.get_by_role("dialog", name="Two pages, taken for one")
@@ -361,7 +360,7 @@ def test_data_in_scripts_is_a_block_of_its_own(tmp_path: Path, opened: Open) -> 
         pair["url"]: Text(same, data=["brass", "lamp", "12", "50"]),
         pair["duplicate_of"]: Text(same, data=["brass", "lantern", "12", "50"]),
     }
-    path = made(tmp_path, pair, texts="stored", find=lambda url, simhash: pages[url])
+    path = made(tmp_path, pair, has_texts=True, find=lambda url, simhash: pages[url])
     page = opened(path)
     compare(page)
     expect(page.locator("#differences > .note")).to_contain_text("All of them are equal.")
@@ -463,7 +462,7 @@ def test_no_log_and_no_text_is_more_than_text(payloads: list[str], tmp_path: Pat
     ]
     log = tmp_path / (PAYLOADS[0].replace("/", "") + ".jsonl")
     with Drops(Reader().read([_written(log, *hostile)])) as drops:
-        source = Source([log.name, *payloads], len(payloads), PAYLOADS[1], find=_echo, texts="stored")
+        source = Source([log.name, *payloads], len(payloads), PAYLOADS[1], find=_echo, has_texts=True)
         write_report(tmp_path / "report.html", report(drops, source))
     page = opened(tmp_path / "report.html")
     assert page.evaluate(OPEN_ALL) == len(payloads)
@@ -696,27 +695,6 @@ def test_without_scripts_there_are_tables(tmp_path: Path, browser: Browser) -> N
     assert not any("\u202e" in text for text in texts)
     assert page.locator("script").count() == 2
     context.close()
-
-
-def test_pages_are_fetched_again_for_their_words(crawl: Crawl, tmp_path: Path, opened: Open) -> None:
-    kept, dropped = (f"{crawl.url}page-1-{copy}.html" for copy in (0, 1))
-    log = _written(
-        tmp_path / "drops.jsonl",
-        record(dropped, kept),
-        record("http://127.0.0.1:1/", "file:///etc/passwd"),
-    )
-    started = time.perf_counter()
-    own = ("-s", f"DEDUP_LOG={log}")  # so that the hosts of its log may be internal
-    done = scrapy("duplicates", *own, "--html", tmp_path / "report.html", "--fetch")
-    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
-    assert done.stderr.startswith("duplicates: 1 page not fetched: ")  # port 1
-    assert time.perf_counter() - started > 1  # two URLs of one host
-    page = opened(tmp_path / "report.html")
-    page.locator("#query").fill("page-1-1")
-    page.locator("details.cluster summary").first.click()
-    page.get_by_role("button", name="Compare").click()
-    assert "fetched again" in page.locator("#differences").inner_text()
-    assert page.locator("#differences ins").count()
 
 
 @pytest.mark.parametrize(

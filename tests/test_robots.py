@@ -1,9 +1,7 @@
 """robots.txt is obeyed from the first request to a host on; see the section on that in docs/spiders.md."""
 
-import json
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from scrapy.settings import Settings
 from crawler import settings as project
 from dedup.scrapy.robots import RobotsTxtMiddleware, replace
 from tests.support.crawls import Run, Site, Walker, page
-from tests.support.logs import record
 from tests.support.processes import scrapy
 from tests.support.projects import documented
 
@@ -65,13 +62,10 @@ def test_what_is_not_to_obey_waits_for_nobody(slow: Site, crawl: Run) -> None:
     assert sorted(done.requests) == sorted(["/robots.txt", *FirstContact.starts])
 
 
-def test_robots_txt_is_for_pages_fetched_again(slow: Site, tmp_path: Path) -> None:
+def test_robots_txt_is_for_pages_that_a_command_fetches(slow: Site) -> None:
     slow.pages = {"/robots.txt": ROBOTS, "/kept": page("a")} | {path: page("a") for path in FORBIDDEN}
-    log = tmp_path / "drops.jsonl"
-    drops = [record(slow.url + path, f"{slow.url}/kept") for path in FORBIDDEN]
-    log.write_text("".join(json.dumps(drop) + "\n" for drop in drops))
-    done = scrapy("duplicates", "-s", f"DEDUP_LOG={log}", "--html", tmp_path / "r.html", "--fetch")
-    assert done.returncode == 0, done.stderr
+    done = scrapy("compare", f"{slow.url}/kept", slow.url + FORBIDDEN[0])
+    assert (done.returncode, done.stderr.endswith("robots.txt forbids it\n")) == (2, True), done.stderr
     assert slow.requests == ["/robots.txt", "/kept"]
 
 

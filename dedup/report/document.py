@@ -45,7 +45,7 @@ class Source:
     renewed: float = 0
     courses: Sequence[Path] = ()  #: files of `dedup.droplog.course`
     find: Find = field(default=lambda url, simhash: None)
-    texts: str = ""  #: where `find` has the words from: "stored" or "fetched"; empty if there are none
+    has_texts: bool = False  #: whether `find` has the words of any pair
     watch: Watch = field(default=iter)  #: goes through the pairs while their words are compared
 
 
@@ -86,7 +86,7 @@ def _data(drops: Drops, source: Source) -> dict[str, Any]:
         "noise": noise_by_pattern(pairs),
         "urls": list(urls),
         "texts": texts,
-        "words": source.texts,
+        "words": source.has_texts,
         "max_words": MAX_WORDS,
         "read": source.read,
         "chosen": source.chosen,
@@ -148,7 +148,7 @@ def _words(pairs: Sequence[Record], source: Source) -> tuple[list[Any], list[Any
     found: list[Any] = [None] * len(pairs)
     numbers: dict[tuple[str, str], int] = {}  # of words and data
     texts: list[Any] = []
-    if not source.texts:
+    if not source.has_texts:
         return found, []
     find = lru_cache(64)(source.find)
     left = MAX_WORDS

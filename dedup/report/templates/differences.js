@@ -161,7 +161,7 @@ function compare(pair, data) {
     const [number, chrome, dataEdits, ...edits] = pair.words;
     const [text, keptChrome, keptData] = data.texts[number];
     const made = differenceTable("Words", text, keptChrome, chrome, edits);
-    place.replaceChildren(element("p", { class: "note" }, wordsNote(made.count, data, chrome.length || keptChrome.length)), made.shown);
+    place.replaceChildren(element("p", { class: "note" }, wordsNote(made.count, chrome.length || keptChrome.length)), made.shown);
     count = made.count;
     if (keptData || dataEdits.length) {
       const inData = differenceTable("Words of data", keptData, [], [], dataEdits);
@@ -179,16 +179,14 @@ function compare(pair, data) {
 
 function noWords(data) {
   const missing = "The words of these pages are not in this report";
-  if (data.words === "fetched") return `${missing}: only some of the pairs were fetched again.`;
-  if (data.words === "stored") return `${missing}: the crawl did not store them, or they were left out, as a report holds at most ${bytes(data.max_words)} of words.`;
-  return `The words of these pages were not stored. Crawl with DEDUP_KEEP_TEXT = True, or make this report with --fetch, which fetches the least alike pages again.`;
+  if (data.words) return `${missing}: the crawl did not store them, or they were left out, as a report holds at most ${bytes(data.max_words)} of words.`;
+  return `The words of these pages were not stored. Crawl with DEDUP_KEEP_TEXT = True.`;
 }
 
-function wordsNote(count, data, grey) {
+function wordsNote(count, grey) {
   const kind = "The words are shown as they were compared: folded to lower case, links as URLs, without markup. ";
-  const when = data.words === "fetched" ? "Both pages were fetched again, and may have changed since. " : "";
   const marked = grey ? "Grey words are in menus, headers, footers and the like: that they are equal proves nothing. " : "";
-  return kind + marked + when + differ(count);
+  return kind + marked + differ(count);
 }
 
 function dataNote(count) {

@@ -1,13 +1,13 @@
 """Fetches pages for a command, as the project fetches pages, but in bounded time, and from no other host; reads others."""
 
-import sys
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 from scrapy import Request, Spider
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.settings import Settings
@@ -20,8 +20,7 @@ from dedup.page.charset import decode
 from dedup.printing import inert, printable
 from dedup.scrapy.addon import CHARSET_ORDER
 from dedup.scrapy.bodies import CharsetMiddleware
-from dedup.scrapy.commands.doorkeeper import ASKED, ORDER, Doorkeeper, RefusedError
-from dedup.scrapy.compat import crawler_process
+from dedup.scrapy.compat import accept_spider, crawler_process
 from dedup.scrapy.robots import replace as replace_robots
 
 #: Settings in place of the project's, so that the crawl neither judges pages nor writes anything.
@@ -32,8 +31,6 @@ _SETTINGS: dict[str, Any] = {
     "CLOSESPIDER_PAGECOUNT": 0,
     "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
     "DEDUP_ENABLED": True,  # the one component that is left mends labels
-    "DNSCACHE_ENABLED": True,  # so that a host has one address: dedup.scrapy.commands.doorkeeper
-    "DNSCACHE_SIZE": sys.maxsize,
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
     "FEEDS": {},
     "ITEM_PIPELINES": {},
@@ -41,7 +38,7 @@ _SETTINGS: dict[str, Any] = {
     "LOG_ENABLED": False,
     "RETRY_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False,
-    "TWISTED_REACTOR_ENABLED": True,  # its resolver is asked which addresses a host has
+    "TWISTED_REACTOR_ENABLED": True,  # the process starts it
 }
 #: The most seconds of a page, body and all, and the most bytes.
 TIMEOUT, MAX_PAGE = 30.0, 16 * 1024 * 1024
@@ -49,18 +46,33 @@ TIMEOUT, MAX_PAGE = 30.0, 16 * 1024 * 1024
 WIDTH = 200
 
 
-class Door(NamedTuple):
-    """Which hosts may be asked."""
-
-    internal: bool  #: the hosts and ports of the URLs even if they have internal addresses
-    anywhere: bool = False  #: any host that a redirect leads to, and any address
+#: The field of a request's meta with the URL that the command asks for, from which a redirect may have led away.
+ASKED = "dedup_asked"
 
 
-class Miss(NamedTuple):
-    """Why a page could not be had."""
+@accept_spider
+class SameHost:
+    """A downloader middleware that lets no redirect lead to another host; its crawler's spider has the ``urls`` that are asked for."""
 
-    why: str
-    refused: bool = False  #: because of the door
+    #: Its place: before robots.txt, so that of a refused host not even that is asked.
+    ORDER = 50
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Is called by Scrapy."""
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        """Raises `IgnoreRequest` unless the host is that of the page that was asked for, or a subdomain of it."""
+        spider: Any = self._crawler.spider
+        asked = request.meta.get(ASKED)
+        name = urlparse_cached(request).hostname or ""
+        urls = [asked] if asked else spider.urls  # robots.txt is for any of them
+        if not any(f".{name}".endswith(f".{urlparse_cached(Request(url)).hostname}") for url in urls):
+            raise IgnoreRequest(f"it redirects to another host, {printable(name)}")
 
 
 class _Fetcher(Spider):
@@ -68,9 +80,8 @@ class _Fetcher(Spider):
 
     name = "fetch"
     urls: Collection[str]
-    internal: bool
     received: Callable[[str, Response], None]
-    failed: Callable[[str, Miss], None]
+    failed: Callable[[str, str], None]
     left: dict[str, None]  #: URLs that were neither received nor refused yet
 
     async def start(self) -> AsyncIterator[Request]:
@@ -86,7 +97,7 @@ class _Fetcher(Spider):
     def _failed(self, failure: Failure) -> None:
         url = failure.request.meta[ASKED]  # type: ignore[attr-defined]
         self.left.pop(url, None)
-        self.failed(url, Miss(self._why(failure.value), isinstance(failure.value, RefusedError)))
+        self.failed(url, self._why(failure.value))
 
     def _why(self, error: BaseException | None) -> str:
         kind = type(error).__name__
@@ -105,9 +116,8 @@ def fetch(
     urls: Collection[str],
     settings: Settings,
     received: Callable[[str, Response], None],
-    failed: Callable[[str, Miss], None],
+    failed: Callable[[str, str], None],
     *,
-    door: Door,
     seconds: float,
     delay: float,
 ) -> None:
@@ -131,16 +141,15 @@ def fetch(
     )
     replace_robots(own)
     own.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", CharsetMiddleware, CHARSET_ORDER)
-    if not door.anywhere:
-        own.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", Doorkeeper, ORDER)
+    own.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", SameHost, SameHost.ORDER)
     left = dict.fromkeys(url for url in urls if _is_url(url))
     for url in set(urls) - left.keys():
-        failed(url, Miss("it is no URL"))
+        failed(url, "it is no URL")
     process = crawler_process(own)
-    process.crawl(_Fetcher, urls=[*left], internal=door.internal, received=received, failed=failed, left=left)
+    process.crawl(_Fetcher, urls=[*left], received=received, failed=failed, left=left)
     process.start()
     for url in left:
-        failed(url, Miss(f"it was not reached within {seconds:g} seconds"))
+        failed(url, f"it was not reached within {seconds:g} seconds")
 
 
 def fetch_pages(
@@ -152,16 +161,15 @@ def fetch_pages(
     """
     urls = [source for source in sources if source.startswith(("http://", "https://"))]
     pages: dict[str, tuple[str, str]] = {}
-    missed: dict[str, Miss] = {}
+    missed: dict[str, str] = {}
 
     def received(url: str, response: Response) -> None:
         html = response.text if isinstance(response, TextResponse) else decode(response.body)
         pages[url] = html, response.url
 
     if urls:
-        door = Door(internal=True)  # who names a host means it
-        fetch(urls, settings, received, missed.__setitem__, door=door, seconds=seconds, delay=delay)
-    for url, (why, _) in missed.items():
+        fetch(urls, settings, received, missed.__setitem__, seconds=seconds, delay=delay)
+    for url, why in missed.items():
         raise SettingsError(f"{inert(url, WIDTH)} can't be fetched: {inert(why, WIDTH)}")
     return pages
 

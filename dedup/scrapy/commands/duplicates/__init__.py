@@ -54,29 +54,17 @@ class Command(base.Command):
             help="a report for the browser, in one file, with charts, sliders, and what differs between two pages if "
             "the crawl had DEDUP_KEEP_TEXT",
         )
-        shown(
-            "--fetch",
-            action="store_true",
-            help="with --html: fetch the 100 least alike pairs again, to see what differs; one request a second, from "
-            "the hosts of the log, and from internal addresses only if the log is the project's own",
-        )
-        anywhere = "with --fetch: ask internal addresses, too, and follow redirects to other hosts"
-        shown("--anywhere", action="store_true", help=anywhere)
 
     def work(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         """Shows the records of the logs."""
         if opts.clusters and (opts.follow or opts.csv):
             raise UsageError("--clusters can be combined with --json, but not with --follow or --csv")
-        if opts.html is not None and (opts.clusters or (opts.follow and opts.fetch)):
-            raise UsageError("--html can't be combined with --clusters, nor with --follow and --fetch")
+        if opts.html is not None and opts.clusters:
+            raise UsageError("--html can't be combined with --clusters")
         if opts.prefer and (opts.clusters or opts.follow or opts.csv or opts.html is not None):
             raise UsageError(
                 "--prefer can be combined with --json, but not with --clusters, --follow, --csv or --html"
             )
-        if opts.fetch and opts.html is None:
-            raise UsageError("--fetch needs --html FILE")
-        if opts.anywhere and not opts.fetch:
-            raise UsageError("--anywhere needs --fetch")
         from dedup.scrapy.commands.duplicates.run import run
 
         return run(args, opts, settings)

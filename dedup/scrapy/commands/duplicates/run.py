@@ -3,7 +3,7 @@
 import argparse
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from scrapy.settings import Settings
@@ -15,7 +15,6 @@ from dedup.errors import SettingsError
 from dedup.page.preference import preference
 from dedup.report.file import check_target
 from dedup.scrapy.commands.duplicates import html, text
-from dedup.scrapy.commands.fetch import Door
 from dedup.scrapy.commands.terminal import complain, reading
 from dedup.scrapy.settings import read_settings
 
@@ -75,8 +74,7 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
         drops = Drops(records)
     with drops:
         if opts.html is not None:
-            door = Door(_is_own(paths, settings), opts.anywhere) if opts.fetch else None
-            html.make_report(Path(opts.html), drops, paths, reader.records, wanted, settings, door)
+            html.make_report(Path(opts.html), drops, paths, reader.records, wanted, settings)
             print(f"{opts.html}: open it in a browser")
         elif opts.prefer:
             text.print_representatives(drops, opts.prefer, opts.json)
@@ -94,7 +92,7 @@ def _follow_report(
     def write(reader: Reader, renewed: float = 0) -> None:
         paths = [log for log in find() if log.exists()]
         with Drops(filter(wanted.passes, reader.read(paths))) as drops:
-            html.make_report(path, drops, paths, reader.records, wanted, settings, None, renewed)
+            html.make_report(path, drops, paths, reader.records, wanted, settings, renewed)
 
     check_target(path)
     pause, said = PAUSE, f"{path}: open it in a browser; it grows until Ctrl-C"
@@ -108,13 +106,6 @@ def _follow_report(
             time.sleep(pause)
     except KeyboardInterrupt:
         write(reader)
-
-
-def _is_own(paths: Sequence[Path], settings: Settings) -> bool:
-    """Returns whether these logs are the project's, so that its crawls have asked their hosts before."""
-    log = read_settings(settings).crawl.log
-    own = {path.resolve() for path in find_logs(log)} if log else set()
-    return all(path.resolve() in own for path in paths)
 
 
 def _logs(args: list[str], settings: Settings) -> tuple[Callable[[], list[Path]], str]:

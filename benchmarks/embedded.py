@@ -84,7 +84,7 @@ def build(path: Path, number: int, file: Path | None, site: str | None) -> str:
         store.write(
             [
                 (0, Entry(page_id(x), f"http://www.example.org/catalogue/item-{at + n}.html", simhash, 0, x[3], (),
-                          sketch, 1_800_000_000, RUN, x[4], Called(x[0], x[1], x[5]), tuple(number ^ 1 for number in x[:4])))
+                          sketch, 1_800_000_000, RUN, x[4], Called(x[0], x[1]), tuple(number ^ 1 for number in x[:4])))
                 for n, (simhash, sketch, x) in enumerate(batch)
             ],
             [],

@@ -40,10 +40,10 @@ FOLDERS = {
     "index-1": Written(1, 1), "index-2": Written(2, 2), "index-3": Written(3, 3, 1),
     "index-4": Written(4, 4, 2), "index-5": Written(5, 4, 2), "redis-5": Written(5, 5, 2),
     "scheme-4": Written(5, 5, 2), "index-6": Written(6, 6, 3, 5), "scheme-6": Written(6, 6, 3, 6),
-    "index-7": Written(7, 6, 3, 7),
+    "index-7": Written(7, 6, 3, 7), "index-8": Written(8, 7, 4, 7),
 }  # fmt: skip
 #: What is read.
-READ = Written(7, 6, 3, 7)
+READ = Written(8, 7, 4, 7)
 EXPORTS = [name for name, written in FOLDERS.items() if written.export]
 
 

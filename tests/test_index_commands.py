@@ -428,7 +428,7 @@ BANDED = open_index("memory:", Detector(method="minhash"))
         {"url": HOSTILE},
         {"page_id": "\0\r\n"},
         {"simhash": 2**64 - 1, "digest": 0},
-        {"called": Called(1, 2**64 - 1, 3)},
+        {"called": Called(2**64 - 1, 3)},
         {"url": "http://me:secret@example.org/a%20b?c=[d]&e='f'#~"},
         {"bands": tuple(range(2**64 - BANDED.detector.finder.own_keys, 2**64))},
     ],
@@ -520,8 +520,8 @@ HEADERS: dict[str, tuple[Callable[[Index], bytes], str]] = {
     "a page": (lambda index: page_line(entry(1)).encode(), "line 1: it is not the header"),
     "garbage": (lambda index: b"\x89PNG\r\n\x1a\n", "line 1: it is not a JSON object"),
     "another format": (
-        lambda index: header_line(index).replace('index": 3', 'index": 4').encode(),
-        "line 1: it is the header of an export of format 4, and this version reads 3",
+        lambda index: header_line(index).replace('index": 4', 'index": 5').encode(),
+        "line 1: it is the header of an export of format 5, and this version reads 4",
     ),
     "no parameters": (
         lambda index: b'{"shingleback_index": 3, "parameters": 7}',

@@ -11,7 +11,7 @@ from dedup.fingerprint.chrome import COPIES, KNOWN, Chrome
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.evidence import Evidence
 from dedup.fingerprint.features import Features
-from dedup.fingerprint.fingerprint import Called, Fingerprint, Own
+from dedup.fingerprint.fingerprint import UNCALLED, Called, Fingerprint, Own
 from dedup.fingerprint.shingles import ascending
 from dedup.index import Index, Verdict
 from dedup.index.redis import hosts as shared
@@ -85,11 +85,10 @@ def random_claims(detector: Detector, seed: int, number: int) -> list[Claim]:
         changed = rng.random(len(values)) < choose((0.0, 0.004, 0.02, 0.05, 0.1, 0.15))
         values[changed] = rng.integers(0, 2**63, int(changed.sum()), np.uint64)
         values = ascending(values[rng.random(len(values)) >= choose((0.0, 0.0, 0.1))] * np.uint64(2))
-        names = choose((0, 0, 1, 2, 1 << 40))
-        called = Called(choose((0, 3, 3, 1 << 40 | 1, 12)), names, choose((0, 5, 6)))
+        called = Called(choose((0, 1, 2, 1 << 40)), choose((0, 5, 6)))
         page = Fingerprint(
             choose((0, 1, 3)), detector.sketcher.pack(values), 100, 0, digest=n, called=called, own=Own(values),
-            markup=choose((0, 0, 0, 7, 8)), said=called.heading | names | choose((0, 2, 1 << 40)),
+            markup=choose((0, 0, 0, 7, 8)),
         )  # fmt: skip
         url = choose(
             (
@@ -114,7 +113,7 @@ async def test_redis_judges_whatever_it_is_told_as_memory_does(
     decide = Evidence.suffices
 
     def suffices(evidence: Evidence, least: float) -> bool:
-        taken.add((evidence.other_name, evidence.siblings, decide(evidence, least)))
+        taken.add((evidence.siblings, decide(evidence, least)))
         return decide(evidence, least)
 
     monkeypatch.setattr(Evidence, "suffices", suffices)
@@ -124,7 +123,7 @@ async def test_redis_judges_whatever_it_is_told_as_memory_does(
     async with opened_at("memory:", **options) as memory, opened(server.address, **options) as index:  # type: ignore[arg-type]
         expected = await judged(memory, claims)
         assert await judged(index, claims) == expected
-    assert taken >= {(False, False, True), (False, False, False), (True, False, False), (False, True, False)}
+    assert taken >= {(False, True), (False, False), (True, False)}
 
 
 @driven
@@ -161,7 +160,7 @@ async def test_what_two_crawlers_learn_at_once_is_counted_once_each(server: Serv
     detector = Detector()
     claims = random_claims(detector, 3, 60)
     claims = [
-        (f"{n}", "http://a.example/", replace(page, simhash=n * 2**40 * 977))
+        (f"{n}", "http://a.example/", replace(page, simhash=n * 2**40 * 977, called=UNCALLED))
         for n, (_, _, page) in enumerate(claims)
     ]
     async with (

@@ -31,12 +31,6 @@ def test_many_pages_of_one_pattern_that_differ_in_a_few_words_look_like_a_trap()
     }
 
 
-def test_pages_that_are_called_otherwise_are_other_pages() -> None:
-    evidence = NEW_WORDS.evidence
-    assert evidence
-    assert told(Near(KEPT, evidence._replace(other_name=True)), 300) == {"dedup/own_content": 300}
-
-
 def test_pages_of_a_host_that_is_not_known_yet_are_counted_apart() -> None:
     assert told(Near(KEPT, None), 7) == {"dedup/own_content": 7, "dedup/own_content/host_unknown": 7}
 

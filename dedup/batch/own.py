@@ -79,8 +79,6 @@ def describe_own(found: Evidence) -> Iterator[str]:
 
 def objection(found: Evidence, least: float) -> str:
     """Returns why the own content of two pages says that they are different; "" if it doesn't."""
-    if found.other_name:
-        return "each is called, by heading and address, what the other is not"
     if found.siblings:
         why = "their addresses name two pages, and such pages are duplicates only if they are equal"
     elif found.matching < LEAST_MATCHING:

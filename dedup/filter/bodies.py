@@ -104,8 +104,7 @@ def depends_on_name(body: Body) -> bool:
 
 def named(page: Page, url: str) -> Page:
     """Returns the page as it would be read at another URL of the same folder."""
-    address = address_words(url)
-    return page._replace(address=address, names=shared(address, page.heading), place=place(url))
+    return page._replace(names=shared(address_words(url), page.heading), place=place(url))
 
 
 def _path(url: str) -> str:

@@ -187,14 +187,13 @@ class Detector(DetectorSettings):
         digest = digest_of(with_data(join(page.tokens), page.data), secret)
         if page.signs:
             digest = digest_of(digest.to_bytes(8, "big") + page.signs, secret)
-        heading = bloom(page.heading, secret)
-        called, said = self._called(heading, page)
+        called = self._called(page)
         key = digest, hash(page.chrome)  # which depends on its markup, not on its tokens
         markup = self.digest_markup(page.markup) or digest
         if found := self._recent.get(key):
-            found = replace(found, links=page.links, called=called, said=said, markup=markup)
+            found = replace(found, links=page.links, called=called, markup=markup)
         else:
-            found = self._compute(page, digest, markup, called, said)
+            found = self._compute(page, digest, markup, called)
         self._recent[key] = found
         return found
 
@@ -212,20 +211,18 @@ class Detector(DetectorSettings):
 
     def elsewhere(self, found: Fingerprint, page: Page) -> Fingerprint:
         """Returns the fingerprint of a page that differs only in its address from one that was judged, and returns its tokens may be missing."""
-        called, said = self._called(found.called.heading, page)
-        return replace(found, called=called, said=said)
+        return replace(found, called=self._called(page))
 
-    def _called(self, heading: int, page: Page) -> tuple[Called, int]:
+    def _called(self, page: Page) -> Called:
         secret = self._secrets["digest"].to_bytes(8, "big")
-        names, address = bloom(page.names, secret), bloom(page.address, secret)
         place = digest_of(page.place.encode("utf-8", "replace"), secret) if page.place else 0
-        return Called(heading, names, place), heading | names | address
+        return Called(bloom(page.names, secret), place)
 
-    def _compute(self, page: Page, digest: int, markup: int, called: Called, said: int) -> Fingerprint:
+    def _compute(self, page: Page, digest: int, markup: int, called: Called) -> Fingerprint:
         made = self._maker.make(page.tokens, page.data, page.chrome)
         if made.simhash is None:
             unjudged = Fingerprint.unjudged("short", len(page.tokens), page.links)
-            return replace(unjudged, markup=markup, called=called, said=said)
+            return replace(unjudged, markup=markup, called=called)
         return Fingerprint(
             made.simhash,
             made.sketch,
@@ -236,7 +233,6 @@ class Detector(DetectorSettings):
             self._bands(page, made),
             markup,
             called,
-            said,
             Own(made.main),
         )
 

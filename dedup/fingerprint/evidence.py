@@ -53,7 +53,6 @@ class Evidence(NamedTuple):
     matching: float  #: of those that few pages of the host have: those that both pages have
     new: float  #: those that only the page has
     gone: float  #: those that only the kept page has
-    other_name: bool = False  #: each page is called, in heading and address, by a name that the other is not
     same_name: bool = False  #: both are called the same by heading and address, or have the same path
     siblings: bool = False  #: the site tells them apart by their addresses
 
@@ -68,11 +67,6 @@ class Evidence(NamedTuple):
         return self.matching / max(1.0, self.matching + max(self.new, self.gone))
 
     @property
-    def is_told_apart(self) -> bool:
-        """True if the site says that the two are different pages: then only equal pages are duplicates."""
-        return self.other_name or self.siblings
-
-    @property
     def resemblance(self) -> float:
         """What both have, of what either has: 0 to 1."""
         return self.matching / max(1.0, self.matching + self.new + self.gone)
@@ -83,7 +77,7 @@ class Evidence(NamedTuple):
 
     def suffices(self, least: float) -> bool:
         """Returns whether it is a near-duplicate; ``least`` is the share of each part that the other has to contain."""
-        return not self.is_told_apart and self.contains(least)
+        return not self.siblings and self.contains(least)
 
 
 class Part:
@@ -155,7 +149,6 @@ class Part:
     def evidence(self, shares: Evidence, url: str, kept: Called, kept_url: str) -> Evidence:
         """Returns the same of the page at ``url``, which shares so much with a kept one, with what both are called."""
         return shares._replace(
-            other_name=is_other_name(self._page, kept),
             same_name=is_same_name(self._page, kept),
             siblings=self.are_siblings(url, kept_url),
         )
@@ -222,14 +215,3 @@ def is_same_name(page: Fingerprint, kept: Called) -> bool:
     """Returns whether two pages are called the same by heading and address, or have the same place in their sites."""
     own = page.called
     return bool((kept.names and kept.names == own.names) or (kept.place and kept.place == own.place))
-
-
-def is_other_name(page: Fingerprint, kept: Called) -> bool:
-    """Returns whether a page is called by a name that the kept one doesn't say, and the other way round.
-
-    One of the two may have no name by which both its heading and its address call it.
-    """
-    names = page.called.names
-    own = not names or names & ~(kept.heading | kept.names)
-    other = not kept.names or kept.names & ~page.said
-    return bool(own and other and (names | kept.names))

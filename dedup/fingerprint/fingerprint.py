@@ -11,20 +11,21 @@ from dedup.printing import table
 
 
 class Called(NamedTuple):
-    """What a page is called, in 24 bytes."""
+    """What a page is called, in 16 bytes."""
 
-    heading: int = 0  #: a Bloom filter, 64 bits, of the words of title and first h1
-    names: int = 0  #: the same, of the words by which heading and address both call the page
+    names: int = (
+        0  #: a Bloom filter, 64 bits, of the words by which title or first h1 and address call the page
+    )
     place: int = 0  #: 64 bits of BLAKE2b of its path, which mirrors and other versions share; 0: unknown
 
     def to_bytes(self) -> bytes:
-        """Returns the three numbers, big-endian."""
+        """Returns the two numbers, big-endian."""
         return b"".join(number.to_bytes(8, "big") for number in self)
 
     @classmethod
     def from_bytes(cls, octets: bytes) -> Self:
         """Returns what `to_bytes` gave."""
-        return cls(*(int.from_bytes(octets[at : at + 8], "big") for at in (0, 8, 16)))
+        return cls(*(int.from_bytes(octets[at : at + 8], "big") for at in (0, 8)))
 
 
 #: What a page without a title, a heading and an address is called.
@@ -58,7 +59,6 @@ class Fingerprint(Struct, frozen=True, eq=False):
     #: The same of its markup, which is all that a reader, a script or a link could see; the digest where there is none.
     markup: int = 0
     called: Called = UNCALLED  #: what it is called
-    said: int = 0  #: the same, of all words of heading and address; not stored, nor compared
     #: What tells its own shingles from the chrome of its host; only a page that was just read has it.  Not compared.
     own: Own | None = None
 

@@ -21,7 +21,7 @@ from dedup.index.parameters import FORMAT as PAGE_FORMAT
 from dedup.index.parameters import check_parameters
 
 #: Changes whenever lines would be read differently.
-FORMAT = 3
+FORMAT = 4
 _NUMBERS = {count: struct.Struct(f">{count}Q") for count in (1, 2, 3, RARE)}
 
 
@@ -145,7 +145,7 @@ FIELDS: Fields = {
     "sketch": (_octets, "base64"),
     "filed": (lambda value: convert(value, int), "seconds since 1970"),
     "run": (lambda value: value if _numbers(value, 2) else "", "32 hex digits"),
-    "called": (lambda value: Called._make(_numbers(value, 3)), "48 hex digits"),
+    "called": (lambda value: Called._make(_numbers(value, 2)), "32 hex digits"),
     "rare": (lambda value: _numbers(value, RARE), f"{16 * RARE} hex digits"),
 }
 #: Those of a host.

@@ -1,7 +1,7 @@
 """Which pages make a claimed page a duplicate: the rule of the verdict, said once for all stores.
 
 A page is a near-duplicate of a kept one if they are equal, or if what is own to each of them is nearly all on the other
-(see `dedup.fingerprint.evidence`), unless they are called otherwise or the site tells them apart by their addresses.
+(see `dedup.fingerprint.evidence`), unless the site tells them apart by their addresses.
 Where the chrome of hosts counts like all else, it is one if the whole pages resemble each other enough.
 
 What a store has found is weighed here, by contents alone: they never change under a number, so there is no lock, no

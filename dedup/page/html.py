@@ -78,7 +78,6 @@ class Page(NamedTuple):
     #: Runs of tokens, from ... to before ..., that are marked as chrome.
     chrome: tuple[tuple[int, int], ...] = ()
     heading: tuple[str, ...] = ()  #: words of the title and of the first h1
-    address: tuple[str, ...] = ()  #: words of the last part of its address
     names: tuple[str, ...] = ()  #: those of them that its heading says, too
     place: str = ""  #: its path, but for hosts and versions
     data: tuple[str, ...] = ()  #: tokens of its data, the last a digest of what can't be read, if anything
@@ -180,15 +179,13 @@ def _page(found: Contents, url: str, truncated: bool) -> Page:
     tokens, links = found.tokens, found.links
     if len(tokens) > MAX_TOKENS:
         return Page(tokens[: MAX_TOKENS + 1], links, "truncated")
-    address = address_words(url)
     return Page(
         named_alike(tokens, usable_base(url)),
         links,
         "truncated" if truncated else None if tokens else "empty",
         found.chrome,
         found.heading,
-        address,
-        shared(address, found.heading),
+        shared(address_words(url), found.heading),
         place(url),
         canonical=_canonical(found.related, found.base),
         signs=without_letters(found.signs),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from lxml import etree
 
 from dedup.page.data import read_json
-from dedup.page.heading import address_words, place
+from dedup.page.heading import place
 from dedup.page.html import Page, extract, parse
 from dedup.page.ids import MAX_URL
 from dedup.page.ignore import NOTHING, Ignore, markup_of
@@ -100,4 +100,4 @@ def read_body(body: bytes) -> Page:
 def tokens_as_page(tokens: Sequence[str], url: str = "") -> Page:
     """Returns the page that tokens make."""
     reason = "truncated" if len(tokens) > MAX_TOKENS else None if tokens else "empty"
-    return Page(tokens, 0, reason, address=address_words(url), place=place(url))
+    return Page(tokens, 0, reason, place=place(url))

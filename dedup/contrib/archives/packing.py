@@ -17,14 +17,14 @@ def pack(page: Page, made: Fingerprint) -> bytes:
     """Packs a page into about 8 bytes for each word.  The tokens themselves are packed of short pages only."""
     own = made.own and made.own.main.tobytes()
     words = [*page.tokens] if made.reason == "short" else ()
-    return _encode((_stored(made), (made.called.to_bytes(), made.said), own, words, page.canonical))
+    return _encode((_stored(made), made.called.to_bytes(), own, words, page.canonical))
 
 
 def unpack(octets: bytes) -> tuple[Page, Fingerprint]:
     """Returns what was packed."""
-    (*first, bands, markup), (called, said), own, words, canonical = _decode(octets)
+    (*first, bands, markup), called, own, words, canonical = _decode(octets)
     main = None if own is None else Own(np.frombuffer(own, np.uint64))
-    values = *first, tuple(bands), markup, Called.from_bytes(called), said, main
+    values = *first, tuple(bands), markup, Called.from_bytes(called), main
     made = Fingerprint(*values)
     return Page(words, made.links, made.reason, canonical=canonical), made
 

@@ -69,14 +69,13 @@ def revisit(packing: Packing, request: Request, response: Response, held: Held, 
         yield from links
         found.is_followed = True
 
-    heading, address = tuple(held.heading.split()), address_words(request.url)
+    heading = tuple(held.heading.split())
     page = Page(
         text.tokens,
         len(links),
         chrome=tuple(text.chrome),
         heading=heading,
-        address=address,
-        names=shared(address, heading),
+        names=shared(address_words(request.url), heading),
         place=place(request.url),
         data=tuple(text.data),
         signs=text.signs or b"",

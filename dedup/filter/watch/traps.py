@@ -4,7 +4,7 @@ A page is barren if, but for its own address and for links that lead on in the s
 way has said.  Once so many pages of a way were barren in a row, links to more of them that are found on barren pages are
 parked: they are not followed.  A page that says anything new ends the row, and all that other pages link to is followed.
 
-Pages of one pattern and one heading that only differ in a few new words are kept, too, however many are fetched.  A site
+Pages of one pattern that only differ in a few new words are kept, too, however many are fetched.  A site
 that makes up new adverts, quotes or prices at each request never ends either, and somebody should be told.
 """
 
@@ -74,8 +74,8 @@ class Traps:
         """Counts a page that was kept although it resembles another."""
         evidence = near.evidence
         count(self._stats, "own_content", None if evidence else "host_unknown")
-        if evidence is None or evidence.other_name:
-            return  # it is called otherwise: it is another page
+        if evidence is None:
+            return
         name = pattern(url)
         if "*" not in name:
             return

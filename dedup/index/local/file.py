@@ -22,14 +22,14 @@ from dedup.printing import printable
 #: "Shin", in the header of every SQLite file that is an index.
 APPLICATION_ID = 0x5368696E
 #: How a file is laid out.
-LAYOUT = 7
+LAYOUT = 8
 #: The columns of a page, in the order of `entry_of`.
 COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, markup, called, rare, checksum"
 #: Their types, without the checksum.
 _TYPES = (str, str, bytes, bytes, bytes, bytes, bytes, int, str, bytes, bytes, bytes)
 #: What simhash, scope, digest, markup, ``called`` and ``rare`` hold.
-_NUMBERS = struct.Struct(f">{7 + RARE}Q")
-_LENGTHS = 8, 8, 8, 8, 24, 8 * RARE
+_NUMBERS = struct.Struct(f">{6 + RARE}Q")
+_LENGTHS = 8, 8, 8, 8, 16, 8 * RARE
 #: The columns of a host, in the order of `table_of`.
 HOST_COLUMNS = "name, chrome, checksum"
 #: What crawls have noted of hosts, for those after them; files that were made before have no such table.
@@ -58,7 +58,7 @@ CREATE TABLE pages (
     filed INTEGER NOT NULL,         -- when it was claimed, in seconds since 1970
     run TEXT NOT NULL,              -- by which run
     markup BLOB NOT NULL,           -- the digest of its markup, 8 bytes, big-endian
-    called BLOB NOT NULL,           -- heading, names and place, 8 bytes each, big-endian
+    called BLOB NOT NULL,           -- names and place, 8 bytes each, big-endian
     rare BLOB NOT NULL,             -- its least rare shingles, 8 bytes each, big-endian; 0: none
     checksum BLOB NOT NULL          -- XXH3 of the twelve columns above, 8 bytes, big-endian
 );
@@ -83,7 +83,7 @@ def row_of(entry: Entry) -> tuple[object, ...]:
     blobs = _NUMBERS.pack(simhash, scope, digest, markup, *called, *rare)
     packed = struct.pack(f">{len(bands)}Q", *bands) if bands else b""
     keys = blobs[:8], blobs[8:16], blobs[16:24], packed
-    return page_id, url, *keys, sketch, filed, run, blobs[24:32], blobs[32:56], blobs[56:]
+    return page_id, url, *keys, sketch, filed, run, blobs[24:32], blobs[32:48], blobs[48:]
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
@@ -97,7 +97,7 @@ def entry_of(row: Sequence[Any]) -> Entry:
         raise ValueError("a page is not as it was written")
     simhash, scope, digest, markup, *others = _NUMBERS.unpack(b"".join(blobs))
     bands = struct.unpack(f">{len(bands) // 8}Q", bands) if bands else ()
-    called, rare = Called._make(others[:3]), tuple(others[3:])
+    called, rare = Called._make(others[:2]), tuple(others[2:])
     return Entry(page_id, url, simhash, scope, digest, bands, sketch, filed, run, markup, called, rare)
 
 

@@ -3,8 +3,8 @@
 =========  ==========================================================  ===========
 Bytes      What they are                                               Type
 =========  ==========================================================  ===========
-0 to 100   the fixed fields: see `FIELDS`                              big-endian
-101 ...    the bands, as many as the last of those fields says         8 bytes each
+0 to 92    the fixed fields: see `FIELDS`                              big-endian
+93 ...     the bands, as many as the last of those fields says         8 bytes each
 then       the sketch                                                  after its length, 2 bytes
 then       the page id, UTF-8                                          after its length, 4 bytes
 the rest   the URL, UTF-8
@@ -29,8 +29,7 @@ FIELDS = {
     "filed": "I",  # seconds since 1970
     "run": "16s",
     "markup": "Q",
-    "heading": "Q",  # these three: what the page is called
-    "names": "Q",
+    "names": "Q",  # these two: what the page is called
     "place": "Q",
     **{f"rare{number}": "Q" for number in range(RARE)},  # the keys of its rare shingles
     "band_count": "B",
@@ -91,7 +90,7 @@ def unpack(record: bytes) -> Entry:
     page_id = _counted(record, at, ID_LENGTH)
     url = record[at + ID_LENGTH + len(page_id) :]
     texts = page_id.decode(errors="replace"), url.decode(errors="replace")
-    called, rare = Called(*others[:3]), tuple(others[3:])
+    called, rare = Called(*others[:2]), tuple(others[2:])
     return Entry(*texts, simhash, scope, digest, bands, sketch, filed, run.hex(), markup, called, rare)
 
 

@@ -77,5 +77,5 @@ def _load(name: str, source: str, fetched: tuple[str, str] | None, detector: Det
     html, url = fetched or read_page(source)
     page = detector.read(decode(html), url)
     if not fetched:  # the name of a file says nothing of the address that the page had
-        url, page = "", page._replace(names=(), address=(), place="")
+        url, page = "", page._replace(names=(), place="")
     return Side(name, source, url, page, detector.fingerprint_page(page))

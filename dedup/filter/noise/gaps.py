@@ -7,6 +7,7 @@ there on another page.  Where items of a list have only moved, any order is forg
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -114,11 +115,12 @@ class Gaps(Struct, gc=False):
 
 def _note(page: str, pair: Pair, gaps: dict[str, dict[Around, Shown]]) -> None:
     a, b, found = pair.line.tokens, pair.other.tokens, pair.differences
+    line = _Around.of(pair.line)
     ends = [0, *(1 + last for _, last, *_ in found)]
     starts = [*(1 + first for first, *_ in found), len(a) + 2]
     for (first, last, start, end), before, after in zip(found, ends, starts[1:], strict=False):
         mine, theirs = folded(a[first:last]), folded(b[start:end])
-        where, around = _known_by(pair.line, (before, first + 1, last + 1, after), is_counter=mine == theirs)
+        where, around = line.known_by(before, first + 1, last + 1, after, is_counter=mine == theirs)
         if where is None or not has_room(where, gaps):
             continue
         known = gaps.setdefault(where, {})
@@ -131,36 +133,51 @@ def _note(page: str, pair: Pair, gaps: dict[str, dict[Around, Shown]]) -> None:
         shown.least, shown.most = min(shown.least, *sizes), max(shown.most, *sizes)
 
 
-def _known_by(line: Line, ends: tuple[int, int, int, int], *, is_counter: bool) -> tuple[str | None, Around]:
-    """Returns the path or the place of a gap, and what stands around it, up to the gaps beside it; no place if nothing tells it from others.
+class _Around(NamedTuple):
+    """A line, of which it is sought what stands around its gaps."""
 
-    A word has to stand around it, or else it is known by its place.  In a row of a table that is what the row is of.
-    """
-    before, first, last, after = ends
-    tokens = START, *line.tokens, END
-    words = {at for at in said_at(tokens) if tokens[at][0].isalpha()}
-    near = max(before, first - AROUND)
-    label = max((at for at in words if before <= at < first), default=near)
-    sought = [(min(near, label), END)]
-    if not has_label(line.path):
-        sought.insert(0, (near, BREAK if is_counter else END))  # a counter is one in all cards
-    for start, end_at in sought:
-        around = Around(
-            _to_number(tokens[start:first][::-1], end_at)[::-1],
-            _to_number(tokens[last : min(after, last + AROUND)], end_at),
-        )
-        stays = *range(first - len(around.before), first), *range(last, last + len(around.after))
-        if not words.isdisjoint(stays) or _is_in_tag(tokens[:first]):
-            if around.before[-1][:1].isdigit():  # a date before a counter
-                around = around._replace(before=(NUMBER,))
-            return line.path, around
-    return line.place if is_one_place(line.place) else None, around
+    line: Line
+    tokens: tuple[str, ...]
+    words: list[int]  #: where they are
+    in_tag: list[bool]  #: whether each token is in an attribute
 
+    @classmethod
+    def of(cls, line: Line) -> "_Around":
+        tokens = START, *line.tokens, END
+        in_tag, is_inside = list[bool](), False
+        for token in tokens:
+            in_tag.append(is_inside)
+            is_inside = token != "<>" and (is_inside or (token[0] == " " and len(token) > 1))
+        return cls(line, tokens, [at for at in said_at(tokens) if tokens[at][0].isalpha()], in_tag)
 
-def _is_in_tag(tokens: Sequence[str]) -> bool:
-    """Whether what follows tokens is in an attribute."""
-    signs = (token for token in reversed(tokens) if token == "<>" or (token[:1] == " " and len(token) > 1))
-    return next(signs, "<>") != "<>"
+    def known_by(
+        self, before: int, first: int, last: int, after: int, *, is_counter: bool
+    ) -> tuple[str | None, Around]:
+        """Returns the path or the place of a gap, and what stands around it, up to the gaps beside it; no place if nothing tells it from others.
+
+        A word has to stand around it, or else it is known by its place.  In a row of a table that is what the row is of.
+        """
+        near, spoken = max(before, first - AROUND), bisect_left(self.words, first)
+        label = self.words[spoken - 1] if spoken and self.words[spoken - 1] >= before else near
+        sought = [(min(near, label), END)]
+        if not has_label(self.line.path):
+            sought.insert(0, (near, BREAK if is_counter else END))  # a counter is one in all cards
+        for start, end_at in sought:
+            around = Around(
+                _to_number(self.tokens[start:first][::-1], end_at)[::-1],
+                _to_number(self.tokens[last : min(after, last + AROUND)], end_at),
+            )
+            is_told = self._has_word(first - len(around.before), first) or self._has_word(
+                last, last + len(around.after)
+            )
+            if is_told or self.in_tag[first]:
+                if around.before[-1][:1].isdigit():  # a date before a counter
+                    around = around._replace(before=(NUMBER,))
+                return self.line.path, around
+        return self.line.place if is_one_place(self.line.place) else None, around
+
+    def _has_word(self, start: int, end: int) -> bool:
+        return bisect_left(self.words, start) < bisect_left(self.words, end)
 
 
 def folded(tokens: Sequence[str]) -> int:

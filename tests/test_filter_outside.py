@@ -58,7 +58,8 @@ def test_the_crawler_of_the_page_gets_all_contents_and_few_copies(example: Path,
     assert all(
         site.truth[path_of(drop["url"])] == site.truth[path_of(drop["duplicate_of"])] for drop in drops
     )
-    assert f"{len(drops)} near-duplicates were dropped" in done.stderr
+    dropped = sum(drop["undone"] is None for drop in drops)  # another line tells that a drop was taken back
+    assert f"{dropped} near-duplicates were dropped" in done.stderr
 
 
 def path_of(url: str) -> str:

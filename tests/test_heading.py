@@ -47,4 +47,4 @@ def test_the_heading_is_the_title_and_the_first_h1() -> None:
         parse("<title>Shop</title><h1>Red <b>shoe</b></h1><p>text<h1>Other</h1>"), "http://a/red.html"
     )
     assert page.heading == ("shop", "red", "shoe")
-    assert (page.address, page.names) == (("red",), ("red",))
+    assert page.names == ("red",)

@@ -160,9 +160,9 @@ def test_what_is_called_json_and_is_none_is_text() -> None:
     assert read_text("{'one': 2} {}", is_json=True).tokens == ["one", "2"]
 
 
-def test_a_text_has_an_address_and_a_place() -> None:
+def test_a_text_has_a_place() -> None:
     page = read_text("words", "http://example.org/docs/storm-notes.md")
-    assert (page.address, page.place) == (("storm", "notes"), "/docs/storm-notes.md")
+    assert page.place == "/docs/storm-notes.md"
 
 
 def test_another_body_is_its_digest() -> None:

@@ -14,7 +14,7 @@ class Called(NamedTuple):
     """What a page is called, in 16 bytes."""
 
     names: int = (
-        0  #: a Bloom filter, 64 bits, of the words by which title or first h1 and address call the page
+        0  #: a Bloom filter, 64 bits, of the words that its address and its title or first h1 have in common
     )
     place: int = 0  #: 64 bits of BLAKE2b of its path, which mirrors and other versions share; 0: unknown
 

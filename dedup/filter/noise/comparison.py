@@ -58,17 +58,17 @@ class Comparison:
         kind = kinds[0]
         gaps = [kind.gaps for kind in kinds]
         least = least_of(b, *gaps)
-        has_some = a is kept.nameless or has_own(least, *kinds)
+        owns_any = a is kept.nameless or has_own(least, *kinds)
         address, its_changes, changes = kept.address, kept.own or Own(), here.own or Own()
         its_own, own = left_of(a, address, its_changes), left_of(b, address, changes)
         is_one = have_one_address(kept.url, here.url)
-        if has_some is False and not is_one:
+        if owns_any is False and not is_one:
             return BARE
-        is_own = is_one or has_some or share_name(kept.url, here.url)  # what else, is not known yet
+        is_own = is_one or owns_any or share_name(kept.url, here.url)  # what else, is not known yet
         # Each has changed there itself, as a check would show.
         if (here.own or kept.own) and are_one(its_own, own):
             return NOISE if is_own else BARE
-        if has_some and (is_one or all(kind.is_trusted for kind in kinds)):
+        if owns_any and (is_one or all(kind.is_trusted for kind in kinds)):
             its, rest = left_of(a, address, its_changes, *gaps), left_of(b, address, changes, *gaps)
             if are_one(its, rest):
                 if is_one:

@@ -231,16 +231,20 @@ def is_card(line: Line) -> bool:
 
 def has_label(path: str) -> bool:
     """Whether lines of a path begin with what the rest is said of: the rows of a table, and terms."""
-    return path.rpartition("/")[2][:2] in {"tr", "dt"}
+    return _tag_of(path.rpartition("/")[2]) in {"tr", "dt"}
 
 
 def is_one_place(place: str) -> bool:
     """Whether there is no other block of its kind in a place: neither is it an item of a list, nor in one.
 
-    >>> [is_one_place(place) for place in ("div0/p2", "ul0/li", "ul0/li/p1")]
+    >>> [is_one_place(place) for place in ("div0/p2", "ul0/li.item-0", "ul0/li/p1")]
     [True, False, False]
     """
-    return all(part[-1:].isdigit() for part in place.split("/") if part)
+    return _ITEMS.isdisjoint(map(_tag_of, place.split("/")))
+
+
+def _tag_of(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def _may_be_card(name: str) -> bool:

@@ -164,14 +164,15 @@ class Probe:
             its, own = [await self._known.unique(page) for page in (kept, here)]
         if own.is_of_one_template(its):
             return False
-        if not (is_known := self._known.addresses.may_mean_one(url, here.url)):
+        addresses, is_on = self._known.addresses, own.is_on(its)
+        if is_on and not addresses.may_mean_one(url, here.url):
             for page_id in [*min(kind.recent, its_kind.recent, key=len)][:ENOUGH]:
                 await self._learn_of_address(page_id)
-            is_known = self._known.addresses.may_mean_one(url, here.url)
-        is_equal = own.is_on(its) or its.is_on(own)
+        is_known = addresses.may_mean_one(url, here.url)  # before this page is one of those that show it
+        is_equal = is_on or its.is_on(own)
         if is_equal or (kind.is_known and its_kind.is_known and its.words):
-            self._known.addresses.note(url, here.url, is_equal=is_equal)
-        return own.is_on(its) and is_known and own.targets <= its.targets
+            addresses.note(url, here.url, is_equal=is_equal)
+        return is_on and is_known and own.targets <= its.targets
 
     async def _learn_of_address(self, page_id: str) -> None:
         """Notes that kept pages mean one, which could not be told as long as nothing was known of others of their template."""

@@ -93,7 +93,7 @@ class Unique(NamedTuple):
     words: Counter[tuple[str, ...]]  #: of each line of it
     among: Counter[tuple[str, ...]]  #: of each line from the first of these to the last, such as labels
     all: Counter[tuple[str, ...]]  #: of each line of the page
-    targets: set[tuple[str, ...]]  #: where it leads
+    values: set[tuple[str, ...]]  #: of attributes, in the same lines and in those without words
     usual: set[Line]  #: what it says as most pages of its kind do
     blocks: Counter[str]  #: in which the lines of the page are
 
@@ -112,21 +112,26 @@ def unique_of(page: Sequence[Line], kind: Kind) -> Unique:
     lines = least_of(page, kind.gaps) if len(kind.sample) >= SEVERAL else []
     others = [*kind.sample.values()]
     usual = {line for line in lines if 2 * sum(hash(line) in other for other in others) > len(others)}
-    said = [(tuple(said_in(line.tokens)), line) for line in lines]
     # Versions of a page are called by other titles; what it says is below.
-    said = [(words, line) for words, line in said if words and line.tokens[0] != "<title"]
+    lines = [line for line in lines if line.tokens[0] != "<title"]
+    values = {value for line in lines if line not in usual for value in _values(line.tokens)}
+    said = [(words, line) for line in lines if (words := tuple(said_in(line.tokens)))]
     own = [at for at, (_, line) in enumerate(said) if line not in usual]
     among = [words for words, _ in said[own[0] : own[-1] + 1]] if own else []
-    targets = {target for at in own for target in _targets(said[at][1].tokens)}
     words = Counter(said[at][0] for at in own)
     blocks = Counter(line.path.rpartition("/")[0] for line in page)
-    return Unique(words, Counter(among), Counter(words for words, _ in said), targets, usual, blocks)
+    return Unique(words, Counter(among), Counter(words for words, _ in said), values, usual, blocks)
 
 
-def _targets(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yields the last parts of addresses, which are the same whatever folder they are relative to."""
+def _values(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yields the values of attributes; of addresses the last parts, which are the same whatever folder they are relative to."""
     for start, end in values_in(tokens):
-        if tokens[start - 1] in _TARGETS and start < end and tokens[start] != SELF:
+        if start < end and tokens[start] != SELF:
             value = tokens[start:end]
-            last = max((place + 1 for place, part in enumerate(value) if part == "/"), default=0)
+            is_target = tokens[start - 1] in _TARGETS
+            last = (
+                max((place + 1 for place, part in enumerate(value) if part == "/"), default=0)
+                if is_target
+                else 0
+            )
             yield tuple(value[last:])

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from dedup.filter.noise.lines import BREAK, Line, group_of, is_card
+from dedup.filter.noise.lines import BREAK, Line, group_of, is_card, is_one_place
 from dedup.texts.differences import MAX_CELLS, edits, equal_ends
 
 #: Lines of one path, times their tokens, that are compared to see which has become which; and tokens of a page, times the gaps
@@ -62,7 +62,7 @@ def changes(a: Sequence[Line], b: Sequence[Line]) -> Changes:
 
 
 def compared(line: Line, other: Line) -> Pair:
-    """Returns in what two lines differ that are one."""
+    """Returns in what two lines differ that are one; in nothing if words have moved in it: then nobody can tell what else has changed."""
     a, b = line.tokens, other.tokens
     head, tail = equal_ends(a, b)
     while head > 1 and a[head - 1] not in _ENDS:
@@ -72,7 +72,16 @@ def compared(line: Line, other: Line) -> Pair:
     last, end = len(a) - tail, len(b) - tail
     if Counter(items(a[head:last])) == Counter(items(b[head:end])) and BREAK not in a:
         return Pair(line, other, [(head, last, head, end)], is_order=True)
-    return Pair(line, other, differences(a, b))
+    found = differences(a, b)
+    return Pair(line, other, [] if _have_moved(a, b, found) else found)
+
+
+def _have_moved(a: Sequence[str], b: Sequence[str], found: Sequence[Difference]) -> bool:
+    """Whether a word or a number that is once in either list is in what differs of both."""
+    gone = {token for first, last, _, _ in found for token in a[first:last]}
+    come = {token for *_, first, last in found for token in b[first:last]}
+    first, second = Counter(a), Counter(b)
+    return any(first[token] == 1 == second[token] for token in gone & come if token[0].isalnum())
 
 
 def items(tokens: Sequence[str]) -> list[tuple[str, ...]]:
@@ -192,7 +201,7 @@ def _paired(
     """Returns which line has become which, and those that have gone, and have come: of lines that are alike, nobody can tell which."""
     first, second = ([_Words.of(line) for line in lines] for lines in (mine, theirs))
     pairs, left, free = list[tuple[Line, Line]](), [*range(len(mine))], dict.fromkeys(range(len(theirs)))
-    for are_one in (_differ_in_numbers, partial(_are_alike, names)):
+    for are_one in (_differ_in_numbers, partial(_are_alike, names), _share_part):
         alone = list[int]()
         for at in left:
             alike = [there for there in free if are_one(first[at], second[there])]
@@ -212,6 +221,9 @@ class _Words(NamedTuple):
     said: frozenset[Said]
     words: frozenset[tuple[str, int]]  #: each with how often it was there before
     is_card: bool
+    parts: frozenset[
+        tuple[str, ...]
+    ]  #: what it says between tags and signs, if there is no other line in its place
 
     @classmethod
     def of(cls, line: Line) -> "_Words":
@@ -220,7 +232,8 @@ class _Words(NamedTuple):
         for word in chain.from_iterable(part for _, part in said):
             words.add((word, before[word]))
             before[word] += 1
-        return cls(said[0], frozenset(said), frozenset(words), len(said) > 1)
+        parts = frozenset(_parts(line.tokens) if is_one_place(line.place) else ())
+        return cls(said[0], frozenset(said), frozenset(words), len(said) > 1, parts)
 
 
 def _differ_in_numbers(a: _Words, b: _Words) -> bool:
@@ -235,6 +248,21 @@ def _are_alike(names: AbstractSet[Said], a: _Words, b: _Words) -> bool:
             a.said & b.said
         )
     return both >= most
+
+
+def _share_part(a: _Words, b: _Words) -> bool:
+    return not a.parts.isdisjoint(b.parts)
+
+
+def _parts(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yields the words and numbers that a line says between tags and signs."""
+    said, part = {*said_at(tokens)}, list[str]()
+    for at, token in enumerate((*tokens, "<")):
+        if at in said and token[0].isalnum():
+            part.append(token)
+        elif part:
+            yield tuple(part)
+            part = []
 
 
 def _said(line: Line) -> list[Said]:

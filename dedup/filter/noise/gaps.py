@@ -7,14 +7,14 @@ there on another page.  Where items of a list have only moved, any order is forg
 """
 
 import re
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
-from dedup.filter.noise.answers import Changes, Pair, said_at, said_in
+from dedup.filter.noise.answers import MAX_STEPS, Changes, Pair, said_at, said_in
 from dedup.filter.noise.lines import BREAK, Line, has_label, is_one_place
 
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
@@ -86,9 +86,11 @@ class Gaps(Struct, gc=False):
 
     def learn(self, page: str, found: Changes) -> None:
         """Takes what differs between two answers to one request of a page for gaps."""
-        before = self._size()
+        before, steps = self._size(), MAX_STEPS
         for pair in found.pairs:
-            _note(page, pair, self.ordered if pair.is_order else self.within)
+            steps -= len(pair.differences) * (len(pair.line.tokens) + len(pair.other.tokens))
+            if steps >= 0:
+                _note(page, pair, self.ordered if pair.is_order else self.within)
         for line in found.alone:
             if has_room(line.place, self.coming):
                 values = [hashed(line.tokens)] if _has_words(line) else []  # a number is met by chance
@@ -127,10 +129,22 @@ def _note(page: str, pair: Pair, gaps: dict[str, dict[Around, Shown]]) -> None:
         if not has_room(around, known):
             continue
         sizes = last - first, end - start
+        if _stays(a, around, sizes, [each[:2] for each in found]) or _stays(
+            b, around, sizes, [each[2:] for each in found]
+        ):
+            continue
         shown = known.setdefault(around, Shown(least=min(sizes)))
         shown.add(page, *([] if pair.is_order else (mine, theirs)))  # an order forgives no value
         shown.stay, shown.change = shown.stay + (mine == theirs), shown.change + (mine != theirs)
         shown.least, shown.most = min(shown.least, *sizes), max(shown.most, *sizes)
+
+
+def _stays(
+    tokens: tuple[str, ...], around: Around, sizes: tuple[int, int], runs: Sequence[tuple[int, int]]
+) -> bool:
+    """Returns whether the same stands around what has not changed: then nobody can tell where the gap is."""
+    alike = gaps_in(tokens, {around: Shown(least=min(sizes), most=max(sizes))}, lambda *_: True)
+    return any(all(end < first or last < start for first, last in runs) for start, end in alike)
 
 
 class _Around(NamedTuple):
@@ -159,10 +173,11 @@ class _Around(NamedTuple):
         """
         near, spoken = max(before, first - AROUND), bisect_left(self.words, first)
         label = self.words[spoken - 1] if spoken and self.words[spoken - 1] >= before else near
-        sought = [(min(near, label), END)]
-        if not has_label(self.line.path):
-            sought.insert(0, (near, BREAK if is_counter else END))  # a counter is one in all cards
-        for start, end_at in sought:
+        start = min(near, label)
+        ends = (
+            [END] if has_label(self.line.path) or not is_counter else [BREAK, END]
+        )  # a counter is one in all cards
+        for end_at in ends:
             around = Around(
                 _to_number(self.tokens[start:first][::-1], end_at)[::-1],
                 _to_number(self.tokens[last : min(after, last + AROUND)], end_at),
@@ -178,6 +193,39 @@ class _Around(NamedTuple):
 
     def _has_word(self, start: int, end: int) -> bool:
         return bisect_left(self.words, start) < bisect_left(self.words, end)
+
+
+def gaps_in(
+    tokens: tuple[str, ...], gaps: dict[Around, Shown], forgives: Callable[[Shown, int], bool]
+) -> Iterator[tuple[int, int]]:
+    """Yields where there are gaps among tokens, from here to before there."""
+    line = (START, *tokens, END)
+    named = tuple([NUMBER if token[:1].isdigit() else token for token in line])
+    there = {*line, *named}
+    for (before, after), shown in gaps.items():
+        if not (there.issuperset(before) and there.issuperset(after)):
+            continue
+        starts = [at + len(before) for at in _places(line, named, before)]
+        last = 0
+        for end in _places(line, named, after) if starts else ():
+            first = starts[bisect_right(starts, end - shown.least) - 1]
+            if last <= first <= end - shown.least and end - first <= 2 * shown.most + 2:
+                last = end
+                if forgives(shown, folded(line[first:end])):
+                    yield first - 1, end - 1
+
+
+def _places(line: tuple[str, ...], named: tuple[str, ...], some: tuple[str, ...]) -> Iterator[int]:
+    """Yields where some tokens stand in a line, given also with a name for its numbers."""
+    line = named if some == (NUMBER,) else line
+    at = -1
+    while True:
+        try:
+            at = line.index(some[0], at + 1)
+        except ValueError:
+            return
+        if line[at : at + len(some)] == some:
+            yield at
 
 
 def folded(tokens: Sequence[str]) -> int:

@@ -21,17 +21,14 @@ from msgspec import Struct
 
 from dedup.filter.noise.answers import MAX_STEPS, Changes, items
 from dedup.filter.noise.gaps import (
-    END,
     GAP,
     MANY,
     MAX_KNOWN,
-    NUMBER,
     SEVERAL,
-    START,
     Around,
     Gaps,
     Shown,
-    folded,
+    gaps_in,
     has_room,
     hashed,
 )
@@ -199,8 +196,8 @@ def _without(lines: Sequence[Line], rules: Sequence[_Rule], own: Own | None = No
             within, moving_in = (_at(line, known) for known in (rule.gaps.within, rule.gaps.ordered))
             steps -= len(tokens) * (len(within) + len(moving_in))
             if steps >= 0:
-                runs.update(_gaps_in(tokens, within, rule.within))
-                ordered.update(_gaps_in(tokens, moving_in, rule.ordered))
+                runs.update(gaps_in(tokens, within, rule.within))
+                ordered.update(gaps_in(tokens, moving_in, rule.ordered))
         if runs or ordered:
             line = Line(path, _masked(tokens, runs, ordered), place)
         if place.startswith(beneath):
@@ -224,26 +221,6 @@ def _in_order(moving: Sequence[list[Line]]) -> Iterator[Line]:
     """Yields lines that move, sorted if all are of one group: else they may belong together, as a term and what is said of it."""
     groups = {group_of(lines[0].place) for lines in moving}
     yield from chain.from_iterable(sorted(moving) if len(groups) == 1 else moving)
-
-
-def _gaps_in(
-    tokens: tuple[str, ...], gaps: dict[Around, Shown], forgives: _Forgives
-) -> Iterator[tuple[int, int]]:
-    """Yields where there are gaps among tokens, from here to before there."""
-    line = (START, *tokens, END)
-    named = tuple([NUMBER if token[:1].isdigit() else token for token in line])
-    there = {*line, *named}
-    for (before, after), shown in gaps.items():
-        if not (there.issuperset(before) and there.issuperset(after)):
-            continue
-        starts = [at + len(before) for at in _places(line, named, before)]
-        last = 0
-        for end in _places(line, named, after) if starts else ():
-            first = starts[bisect_right(starts, end - shown.least) - 1]
-            if last <= first <= end - shown.least and end - first <= 2 * shown.most + 2:
-                last = end
-                if forgives(shown, folded(line[first:end])):
-                    yield first - 1, end - 1
 
 
 def _masked(
@@ -273,16 +250,3 @@ def _as_one(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
             end = max(last, end)
         found.append((first, end))
     return found
-
-
-def _places(line: tuple[str, ...], named: tuple[str, ...], some: tuple[str, ...]) -> Iterator[int]:
-    """Yields where some tokens stand in a line, given also with a name for its numbers."""
-    line = named if some == (NUMBER,) else line
-    at = -1
-    while True:
-        try:
-            at = line.index(some[0], at + 1)
-        except ValueError:
-            return
-        if line[at : at + len(some)] == some:
-            yield at

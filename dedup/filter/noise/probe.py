@@ -172,7 +172,7 @@ class Probe:
         is_equal = is_on or its.is_on(own)
         if is_equal or (kind.is_known and its_kind.is_known and its.words):
             addresses.note(url, here.url, is_equal=is_equal)
-        return is_on and is_known and own.targets <= its.targets
+        return is_on and is_known and own.values <= its.values
 
     async def _learn_of_address(self, page_id: str) -> None:
         """Notes that kept pages mean one, which could not be told as long as nothing was known of others of their template."""

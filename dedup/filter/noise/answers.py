@@ -1,10 +1,11 @@
 """Two answers to one request: which tokens differ between them, which lines have come or gone, and which have moved."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import chain, pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 from dedup.filter.noise.lines import BREAK, Line, group_of, is_card, is_one_place
@@ -31,6 +32,7 @@ class Pair(NamedTuple):
     other: Line
     differences: list[Difference]
     is_order: bool = False  #: it is one, and nothing but another order of items
+    has_moved: bool = False  #: it is one in which words have moved: nobody knows what else has changed
 
 
 class Changes(NamedTuple):
@@ -45,24 +47,26 @@ class Changes(NamedTuple):
 def changes(a: Sequence[Line], b: Sequence[Line]) -> Changes:
     """Returns what differs between two answers.  In bounded time: beyond that, lines have come and gone."""
     mine, theirs = Counter(a), Counter(b)
-    left, others = _by_path(a, mine - theirs, b), _by_path(b, theirs - mine, a)
+    gone, come = _left(a, mine - theirs, b), _left(b, theirs - mine, a)
     found = Changes([], [], [line for line in a if line in theirs], set())
-    names = _names(a) & _names(b) if any(map(is_card, chain(*left.values(), *others.values()))) else set()
-    steps, went, came = MAX_STEPS, list[Line](), list[Line]()
-    for path in left | others:
-        gone, come = left.get(path, []), others.get(path, [])
-        steps -= (len(gone) + len(come)) * sum(len(line.tokens) for line in (*gone, *come))
-        pairs, gone, come = _paired(gone, come, names) if steps >= 0 else ([], gone, come)
-        found.pairs.extend(compared(*pair) for pair in pairs)
-        went += gone
-        came += come
-    found.alone.extend((*_only(went, came), *_only(came, went)))
+    names = _names(a) & _names(b) if any(map(is_card, (*gone, *come))) else set()
+    steps = MAX_STEPS
+    for group in (attrgetter("place"), attrgetter("path")):
+        left, others, gone, come = _grouped(gone, group), _grouped(come, group), [], []
+        for name in left | others:
+            went, came = left.get(name, []), others.get(name, [])
+            steps -= (len(went) + len(came)) * sum(len(line.tokens) for line in (*went, *came))
+            pairs, went, came = _paired(went, came, names) if steps >= 0 else ([], went, came)
+            found.pairs.extend(compared(*pair) for pair in pairs)
+            gone += went
+            come += came
+    found.alone.extend((*_only(gone, come), *_only(come, gone)))
     found.moved.update(_moved(a, b, mine & theirs, found.pairs))
     return found
 
 
 def compared(line: Line, other: Line) -> Pair:
-    """Returns in what two lines differ that are one; in nothing if words have moved in it: then nobody can tell what else has changed."""
+    """Returns in what two lines differ that are one."""
     a, b = line.tokens, other.tokens
     head, tail = equal_ends(a, b)
     while head > 1 and a[head - 1] not in _ENDS:
@@ -73,15 +77,18 @@ def compared(line: Line, other: Line) -> Pair:
     if Counter(items(a[head:last])) == Counter(items(b[head:end])) and BREAK not in a:
         return Pair(line, other, [(head, last, head, end)], is_order=True)
     found = differences(a, b)
-    return Pair(line, other, [] if _have_moved(a, b, found) else found)
+    if not _have_moved(a, b, found):
+        return Pair(line, other, found)
+    (first, _, start, _), (_, last, _, end) = found[0], found[-1]
+    return Pair(line, other, [(first, last, start, end)], has_moved=True)
 
 
 def _have_moved(a: Sequence[str], b: Sequence[str], found: Sequence[Difference]) -> bool:
-    """Whether a word or a number that is once in either list is in what differs of both."""
+    """Whether a word that is as often in either list is in what differs of both."""
     gone = {token for first, last, _, _ in found for token in a[first:last]}
     come = {token for *_, first, last in found for token in b[first:last]}
     first, second = Counter(a), Counter(b)
-    return any(first[token] == 1 == second[token] for token in gone & come if token[0].isalnum())
+    return any(first[token] == second[token] for token in gone & come if token.isalpha())
 
 
 def items(tokens: Sequence[str]) -> list[tuple[str, ...]]:
@@ -112,13 +119,15 @@ def _signs_between(tokens: Sequence[str]) -> Iterator[int]:
 
 
 def _only(lines: Sequence[Line], others: Sequence[Line]) -> Iterator[Line]:
-    """Yields lines but for those that are there in other blocks alone: what they say has neither come nor gone."""
+    """Yields lines but for those of which something is still there: what they say in other blocks alone, or a part of it in their own."""
     paths = defaultdict[tuple[str, ...], set[str]](set)
+    parts = {(other.path, part) for other in others for part in _parts_of(other)}
     for line in others:
         paths[tuple(said_in(line.tokens))].add(line.path)
     for line in lines:
         said = tuple(said_in(line.tokens))
-        if not said or said not in paths or line.path in paths[said]:
+        is_there = said and said in paths and line.path not in paths[said]
+        if not is_there and parts.isdisjoint((line.path, part) for part in _parts_of(line)):
             yield line
 
 
@@ -178,14 +187,21 @@ def _moved(a: Sequence[Line], b: Sequence[Line], both: Counter[Line], pairs: Ite
         shift += len(come) - (end - start)
 
 
-def _by_path(lines: Sequence[Line], some: Counter[Line], others: Sequence[Line]) -> dict[str, list[Line]]:
+def _left(lines: Sequence[Line], some: Counter[Line], others: Sequence[Line]) -> list[Line]:
     """Returns those lines that are among some, but for as many as are in one place with others: these have stayed there."""
-    found, there = dict[str, list[Line]](), Counter(tuple(line) for line in others if line in some)
+    found, there = list[Line](), Counter(tuple(line) for line in others if line in some)
     for line in lines:
         if line in some:
             there[tuple(line)] -= 1
             if there[tuple(line)] < 0:
-                found.setdefault(line.path, []).append(line)
+                found.append(line)
+    return found
+
+
+def _grouped(lines: Iterable[Line], group: Callable[[Line], str]) -> dict[str, list[Line]]:
+    found = dict[str, list[Line]]()
+    for line in lines:
+        found.setdefault(group(line), []).append(line)
     return found
 
 
@@ -232,8 +248,7 @@ class _Words(NamedTuple):
         for word in chain.from_iterable(part for _, part in said):
             words.add((word, before[word]))
             before[word] += 1
-        parts = frozenset(_parts(line.tokens) if is_one_place(line.place) else ())
-        return cls(said[0], frozenset(said), frozenset(words), len(said) > 1, parts)
+        return cls(said[0], frozenset(said), frozenset(words), len(said) > 1, frozenset(_parts_of(line)))
 
 
 def _differ_in_numbers(a: _Words, b: _Words) -> bool:
@@ -254,10 +269,11 @@ def _share_part(a: _Words, b: _Words) -> bool:
     return not a.parts.isdisjoint(b.parts)
 
 
-def _parts(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yields the words and numbers that a line says between tags and signs."""
-    said, part = {*said_at(tokens)}, list[str]()
-    for at, token in enumerate((*tokens, "<")):
+def _parts_of(line: Line) -> Iterator[tuple[str, ...]]:
+    """Yields the words and numbers that a line says between tags and signs, if there is no other of its kind in its place."""
+    is_one = is_one_place(line.place) and not is_card(line)
+    said, part = {*said_at(line.tokens)} if is_one else set(), list[str]()
+    for at, token in enumerate((*line.tokens, "<")):
         if at in said and token[0].isalnum():
             part.append(token)
         elif part:

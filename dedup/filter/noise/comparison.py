@@ -69,7 +69,9 @@ class Comparison:
         if (here.own or kept.own) and are_one(its_own, own):
             return NOISE if is_own else BARE
         if owns_any and (is_one or all(kind.is_trusted for kind in kinds)):
-            its, rest = left_of(a, address, its_changes, *gaps), left_of(b, address, changes, *gaps)
+            mean_one = self._mean_one(here, kept)
+            its = left_of(a, address, its_changes, *gaps, mean_one=mean_one)
+            rest = left_of(b, address, changes, *gaps, mean_one=mean_one)
             if are_one(its, rest):
                 if is_one:
                     return NOISE
@@ -80,11 +82,6 @@ class Comparison:
                 ):
                     is_older = here.asked < ENOUGH and self._next(kept, here, [here]) is kept
                     return kept if is_older and self.may_ask(kept) else self._check(here, kind)
-                if not self._mean_one(here, kept):
-                    its = left_of(a, address, its_changes, *gaps, keeps_unmet=True)
-                    own = left_of(b, address, changes, *gaps, keeps_unmet=True)
-                    if not are_one(its, own):
-                        return self._check(here if Counter(own) - Counter(its) else kept)
                 kind.drops += 1
                 kind.dropped[kept.page_id] = None
                 return NOISE

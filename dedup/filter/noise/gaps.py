@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
-from dedup.filter.noise.answers import MAX_STEPS, Changes, Pair, said_at, said_in
+from dedup.filter.noise.answers import MAX_STEPS, Changes, Difference, Pair, said_at, said_in
 from dedup.filter.noise.lines import BREAK, Line, has_label, is_one_place
 
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
@@ -41,7 +41,7 @@ class Shown(Struct):
     most: int = 0  #: at most
     stay: int = 0  #: what stood there in both of two answers: lines, or numbers in one
     change: int = 0  #: and that stood in one
-    steady: set[int] = set()  #: hashes of those that stood in both, and were never seen to come or go
+    steady: set[int] = set()  #: hashes of what stood in both
 
     def add(self, page: str, *values: int) -> None:
         if len(self.pages) < MANY:
@@ -63,6 +63,17 @@ class Shown(Struct):
         """Returns whether several pages have shown this gap, and others than this one what it has there; or many have."""
         is_known = self.has_met(page, value) or (self.is_all and len(self.pages) >= MANY)
         return is_known and len(self.pages) >= SEVERAL
+
+    def has_come(self, page: str, value: int) -> bool:
+        """Returns whether several pages have shown this gap, and others than this one a line; or many any, if none has stayed there.
+
+        Where more stay than come and go, none of them may have done both.
+        """
+        is_known = self.has_met(page, value) or (
+            len(self.pages) >= MANY and self.steady <= self.values.keys()
+        )
+        is_told = self.stay <= self.change or self.steady.isdisjoint(self.values)
+        return is_known and is_told and len(self.pages) >= SEVERAL
 
 
 class Around(NamedTuple):
@@ -102,8 +113,6 @@ class Gaps(Struct, gc=False):
                 known.stay += 1
                 if len(known.steady) < MAX_KNOWN:
                     known.steady.add(hashed(line.tokens))
-        for shown in self.coming.values():
-            shown.steady -= shown.values.keys()
         for place in sorted(found.moved):
             if has_room(place, self.moving):
                 self.moving.setdefault(place, Shown()).add(page)
@@ -120,31 +129,34 @@ def _note(page: str, pair: Pair, gaps: dict[str, dict[Around, Shown]]) -> None:
     line = _Around.of(pair.line)
     ends = [0, *(1 + last for _, last, *_ in found)]
     starts = [*(1 + first for first, *_ in found), len(a) + 2]
-    for (first, last, start, end), before, after in zip(found, ends, starts[1:], strict=False):
+    for difference, before, after in zip(found, ends, starts[1:], strict=False):
+        first, last, start, end = difference
         mine, theirs = folded(a[first:last]), folded(b[start:end])
-        where, around = line.known_by(before, first + 1, last + 1, after, is_counter=mine == theirs)
-        if where is None or not has_room(where, gaps):
+        known_by = line.known_by(before, first + 1, last + 1, after, is_counter=mine == theirs)
+        sought = (each for each in known_by if not _stays(pair, difference, each[1]))
+        where, around = next(sought, ("", None))
+        if around is None or not has_room(where, gaps):
             continue
         known = gaps.setdefault(where, {})
         if not has_room(around, known):
             continue
         sizes = last - first, end - start
-        if _stays(a, around, sizes, [each[:2] for each in found]) or _stays(
-            b, around, sizes, [each[2:] for each in found]
-        ):
-            continue
         shown = known.setdefault(around, Shown(least=min(sizes)))
-        shown.add(page, *([] if pair.is_order else (mine, theirs)))  # an order forgives no value
+        if not pair.has_moved:
+            shown.add(page, *([] if pair.is_order else (mine, theirs)))  # an order forgives no value
         shown.stay, shown.change = shown.stay + (mine == theirs), shown.change + (mine != theirs)
         shown.least, shown.most = min(shown.least, *sizes), max(shown.most, *sizes)
 
 
-def _stays(
-    tokens: tuple[str, ...], around: Around, sizes: tuple[int, int], runs: Sequence[tuple[int, int]]
-) -> bool:
+def _stays(pair: Pair, difference: Difference, around: Around) -> bool:
     """Returns whether the same stands around what has not changed: then nobody can tell where the gap is."""
-    alike = gaps_in(tokens, {around: Shown(least=min(sizes), most=max(sizes))}, lambda *_: True)
-    return any(all(end < first or last < start for first, last in runs) for start, end in alike)
+    first, last, start, end = difference
+    size = Shown(least=min(last - first, end - start), most=max(last - first, end - start))
+    return any(
+        all(before < its[at] or its[at + 1] < begins for its in pair.differences)
+        for tokens, at in ((pair.line.tokens, 0), (pair.other.tokens, 2))
+        for begins, before in gaps_in(tokens, {around: size}, lambda *_: True)
+    )
 
 
 class _Around(NamedTuple):
@@ -166,30 +178,30 @@ class _Around(NamedTuple):
 
     def known_by(
         self, before: int, first: int, last: int, after: int, *, is_counter: bool
-    ) -> tuple[str | None, Around]:
-        """Returns the path or the place of a gap, and what stands around it, up to the gaps beside it; no place if nothing tells it from others.
+    ) -> Iterator[tuple[str, Around]]:
+        """Yields the path or the place of a gap, and what stands around it: ever more, up to the gaps beside it.
 
         A word has to stand around it, or else it is known by its place.  In a row of a table that is what the row is of.
         """
         near, spoken = max(before, first - AROUND), bisect_left(self.words, first)
-        label = self.words[spoken - 1] if spoken and self.words[spoken - 1] >= before else near
-        start = min(near, label)
-        ends = (
-            [END] if has_label(self.line.path) or not is_counter else [BREAK, END]
-        )  # a counter is one in all cards
-        for end_at in ends:
-            around = Around(
-                _to_number(self.tokens[start:first][::-1], end_at)[::-1],
-                _to_number(self.tokens[last : min(after, last + AROUND)], end_at),
-            )
-            is_told = self._has_word(first - len(around.before), first) or self._has_word(
-                last, last + len(around.after)
-            )
-            if is_told or self.in_tag[first]:
-                if around.before[-1][:1].isdigit():  # a date before a counter
-                    around = around._replace(before=(NUMBER,))
-                return self.line.path, around
-        return self.line.place if is_one_place(self.line.place) else None, around
+        starts = [min(near, self.words[spoken - 1]) if spoken and self.words[spoken - 1] >= before else near]
+        while starts[-1] > before:
+            starts.append(max(before, 2 * starts[-1] - first))
+        is_in_card = is_counter and not has_label(self.line.path)  # a counter is one in all cards
+        for start in starts:
+            for end in (BREAK, END) if is_in_card else (END,):
+                around = self._around(start, first, last, min(after, last + AROUND), end)
+                begins, ends = first - len(around.before), last + len(around.after)
+                if self._has_word(begins, first) or self._has_word(last, ends) or self.in_tag[first]:
+                    if around.before[-1][:1].isdigit():  # a date before a counter
+                        around = around._replace(before=(NUMBER,))
+                    yield self.line.path, around
+        if is_one_place(self.line.place):
+            yield self.line.place, self._around(starts[0], first, last, min(after, last + AROUND), END)
+
+    def _around(self, start: int, first: int, last: int, after: int, end: str) -> Around:
+        before = _to_number(self.tokens[start:first][::-1], end)[::-1]
+        return Around(before, _to_number(self.tokens[last:after], end))
 
     def _has_word(self, start: int, end: int) -> bool:
         return bisect_left(self.words, start) < bisect_left(self.words, end)

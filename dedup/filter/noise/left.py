@@ -22,7 +22,6 @@ from msgspec import Struct
 from dedup.filter.noise.answers import MAX_STEPS, Changes, items
 from dedup.filter.noise.gaps import (
     GAP,
-    MANY,
     MAX_KNOWN,
     SEVERAL,
     Around,
@@ -51,7 +50,7 @@ class Own(Struct, gc=False):
         for pair in found.pairs:
             known = self.ordered if pair.is_order else self.changed
             for at, line in ((0, pair.line), (2, pair.other)):
-                if (key := tuple(line)) not in stay and has_room(key, known):
+                if (key := tuple(line)) not in stay and has_room(key, known) and not pair.has_moved:
                     runs = known.setdefault(key, set())
                     runs.update((each[at], each[at + 1]) for each in pair.differences)
         for line in found.alone:
@@ -83,22 +82,19 @@ class _Rule(NamedTuple):
         return len(shown.pages) >= self.several
 
 
-def left_of(
-    lines: Sequence[Line], page: str, own: Own, *kinds: Gaps, keeps_unmet: bool = False
-) -> list[Line]:
+def left_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps, mean_one: bool = False) -> list[Line]:
     """Returns the lines of a page without what has changed of its ``own``, and without gaps that several of its ``kinds`` have shown.
 
-    If it ``keeps_unmet``, lines that nobody has seen come or go are left, unless nothing stays where they are that was not drawn elsewhere.
-    O(lines), and a bounded number of steps for each gap.
+    If addresses ``mean_one``, lines need not come and go where most do.  O(lines), and a bounded number of steps for each gap.
     """
 
     def forgives(shown: Shown, value: int) -> bool:
         return shown.forgives(page, value)
 
     def has_come(shown: Shown, value: int) -> bool:
-        return shown.has_met(page, value) or (not shown.steady and len(shown.pages) >= MANY)
+        return shown.has_come(page, value)
 
-    rules = [_Rule(kind, forgives, has_come if keeps_unmet else forgives, SEVERAL) for kind in kinds]
+    rules = [_Rule(kind, forgives, forgives if mean_one else has_come, SEVERAL) for kind in kinds]
     return _without(lines, rules, own)
 
 
@@ -143,7 +139,7 @@ def steady_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[
     """Returns the lines of a page that it has not shown to change; beside some that it has, those count that others have."""
 
     def has_changed(line: Line, shown: Shown) -> bool:
-        return line not in there or (line.place in places and shown.has_met(page, hashed(line.tokens)))
+        return line not in there or (line.place in places and shown.has_come(page, hashed(line.tokens)))
 
     there, places, coming = {*lines}, {key[2] for key in own.come}, [kind.coming for kind in kinds]
     return [

@@ -109,7 +109,7 @@ class Unique(NamedTuple):
 
 def unique_of(page: Sequence[Line], kind: Kind) -> Unique:
     """Returns what the lines of a page say that most pages of its kind don't, and where they lead; nothing if two are not known."""
-    lines = least_of(page, kind.gaps) if len(kind.sample) >= SEVERAL else []
+    lines = least_of(page, kind.gaps, moved=False) if len(kind.sample) >= SEVERAL else []
     others = [*kind.sample.values()]
     usual = {line for line in lines if 2 * sum(hash(line) in other for other in others) > len(others)}
     # Versions of a page are called by other titles; what it says is below.

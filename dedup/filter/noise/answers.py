@@ -84,11 +84,12 @@ def compared(line: Line, other: Line) -> Pair:
 
 
 def _have_moved(a: Sequence[str], b: Sequence[str], found: Sequence[Difference]) -> bool:
-    """Whether a word that is as often in either list is in what differs of both."""
+    """Whether there is a word or an id in what differs of both, as often in either list; or nothing else in one than in the other."""
     gone = {token for first, last, _, _ in found for token in a[first:last]}
     come = {token for *_, first, last in found for token in b[first:last]}
     first, second = Counter(a), Counter(b)
-    return any(first[token] == second[token] for token in gone & come if token.isalpha())
+    moved = (token for token in gone & come if first[token] == second[token])
+    return (bool(gone) and gone == come) or any(any(map(str.isalpha, token)) for token in moved)
 
 
 def items(tokens: Sequence[str]) -> list[tuple[str, ...]]:
@@ -123,12 +124,16 @@ def _only(lines: Sequence[Line], others: Sequence[Line]) -> Iterator[Line]:
     paths = defaultdict[tuple[str, ...], set[str]](set)
     parts = {(other.path, part) for other in others for part in _parts_of(other)}
     for line in others:
-        paths[tuple(said_in(line.tokens))].add(line.path)
+        paths[_all_of(line)].add(line.path)
     for line in lines:
-        said = tuple(said_in(line.tokens))
-        is_there = said and said in paths and line.path not in paths[said]
-        if not is_there and parts.isdisjoint((line.path, part) for part in _parts_of(line)):
+        there = paths.get(_all_of(line), {line.path})
+        if line.path in there and parts.isdisjoint((line.path, part) for part in _parts_of(line)):
             yield line
+
+
+def _all_of(line: Line) -> tuple[str, ...]:
+    """Returns what a line says, or else its tags and attributes."""
+    return tuple(said_in(line.tokens)) or line.tokens
 
 
 def differences(a: Sequence[str], b: Sequence[str]) -> list[Difference]:

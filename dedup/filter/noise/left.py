@@ -149,16 +149,20 @@ def steady_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[
     ]
 
 
-def least_of(lines: Sequence[Line], *kinds: Gaps, some: bool = False) -> list[Line]:
+def least_of(lines: Sequence[Line], *kinds: Gaps, some: bool = False, moved: bool = True) -> list[Line]:
     """Returns the lines of a page without all that may be noise, since any page of its ``kinds`` has shown a gap there.
 
-    Lines in whose place others stay are left out only if any page has shown them, or if ``some`` may be noise.
+    Lines in whose place others stay are left out only if any page has shown them, or if ``some`` may be noise; what stands
+    where words have ``moved``, unless that is not to be.
     """
+
+    def may_be(shown: Shown, _: int) -> bool:
+        return moved or bool(shown.pages)
 
     def may_come(shown: Shown, value: int) -> bool:
         return some or shown.is_all or value in shown.values
 
-    return _without(lines, [_Rule(kind, lambda *_: True, may_come, 1) for kind in kinds])
+    return _without(lines, [_Rule(kind, may_be, may_come, 1) for kind in kinds])
 
 
 def digest_of(lines: Iterable[Line]) -> int:

@@ -1,6 +1,7 @@
 """What a crawl loses, drops and asks for at sites whose every answer is another.
 
     python -m benchmarks.living [--quick] [--kinds REGEX] [--noise NAME ...] [--addresses NAME ...] [--orders N] [--again] [--figures FILE]
+    python -m benchmarks.living --strangers FIRST LAST [--orders N] [--figures FILE]
 
 Each kind of page is a site of its own (`tests.support.living`): 40 contents, of which 12 are at seven addresses each,
 amid 16 articles, in several orders one by one, and in the first of them eight at once.  Over all kinds, a line tells
@@ -13,6 +14,7 @@ amid 16 articles, in several orders one by one, and in the first of them eight a
   - ms of the processor for each page, the making of its answers left out, and drops by rule.
 
 With ``--again``, all that is of the second of two crawls with one index in a file, the first in an order of its own.
+With ``--strangers``, each kind is a site that is drawn by a seed (`tests.support.strangers`), from the first seed to before the last.
 """
 
 import argparse
@@ -35,6 +37,7 @@ from tests.support.pages.everyday import KINDS, Maker
 from tests.support.pages.signs import SIGNS
 from tests.support.pages.unnamed import UNNAMED
 from tests.support.pages.unseen import UNSEEN
+from tests.support.strangers import Site
 
 #: The kinds of page, by what is said of them.
 ALL: dict[str, Maker] = KINDS | UNSEEN | UNNAMED | {f"signs: {kind}": make for kind, make in SIGNS.items()}
@@ -149,8 +152,7 @@ class Cell:
 
 def measure(
     kind: str,
-    noise: str,
-    addresses: str,
+    pages: Sequence[Answering],
     orders: int,
     at_once: int,
     seed: int,
@@ -158,7 +160,6 @@ def measure(
     again: bool = False,
     **settings: object,
 ) -> Kind:
-    pages = pages_of(kind, ALL[kind], addresses, NOISES[noise])
     each = [
         shuffled(pages, f"{kind} {seed + number}") for number in range(orders)
     ]  # else all meet with one chance
@@ -191,6 +192,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kinds", default="", metavar="REGEX", help="which kinds (all)")
+    parser.add_argument(
+        "--strangers", nargs=2, type=int, metavar=("FIRST", "LAST"), help="sites of strangers instead"
+    )
     parser.add_argument("--noise", nargs="+", choices=NOISES)
     parser.add_argument("--addresses", nargs="+", choices=ADDRESSES)
     parser.add_argument("--orders", type=int, default=5, metavar="N")
@@ -214,16 +218,25 @@ def main() -> None:
         kinds, options.orders = kinds[:: -(-len(kinds) // 6)], 2
     usual = ("static", "shuffled", "drawn", "clock"), ("id", "words")
     noises, forms = usual if options.quick else (NOISES, ADDRESSES)
+    if options.strangers:
+        kinds, noises, forms = [*map(str, range(*options.strangers))], ["strangers"], [""]
     found, console = [], Console(stderr=True)
     for noise in options.noise or noises:
         for addresses in options.addresses or forms:
+
+            def pages(kind: str, noise: str = noise, addresses: str = addresses) -> list[Answering]:
+                return (
+                    Site(int(kind)).pages()
+                    if options.strangers
+                    else pages_of(kind, ALL[kind], addresses, NOISES[noise])
+                )
+
             cell = Cell(noise, addresses)
             for kind in track(kinds, f"{noise}, {addresses}", console=console, transient=True):
                 cell.kinds.append(
                     measure(
                         kind,
-                        noise,
-                        addresses,
+                        pages(kind),
                         options.orders,
                         options.at_once,
                         options.seed,

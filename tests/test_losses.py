@@ -67,6 +67,21 @@ KINDS: dict[str, tuple[Callable[[Any, Chance], str], Said, Said]] = {
         [["Ann", "Bob"], ["Cid", "Dan"]],
         [["Cid", "Dan"], ["Ann", "Bob"]],
     ),
+    "labels in any order": (
+        lambda said, chance: f"<p>{drawn(chance, [f'Rate: {said}%', f'Now: {chance.randrange(10, 99)}%'], '<br>')}</p>",
+        "12",
+        "34",
+    ),
+    "keys in any order": (
+        lambda said, chance: f"<script type=application/json>{{{drawn(chance, [f'{a!r}: {b!r}' for a, b in zip('ABC', said, strict=True)], ', ')}}}</script>",
+        ["yes", "no", "no"],
+        ["no", "yes", "no"],
+    ),
+    "part of a line that is live": (
+        lambda said, chance: f"<div><b>{said} EUR</b> <i>{text(9, chance.random())}</i></div>",
+        "12",
+        "34",
+    ),
     "between ids": (lambda said, chance: f"<img src='/{uuid(chance)}/{said}.jpg?{uuid(chance)}'>", "red", "blue"),
 }  # fmt: skip
 

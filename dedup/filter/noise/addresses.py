@@ -115,7 +115,7 @@ def unique_of(page: Sequence[Line], kind: Kind) -> Unique:
     # Versions of a page are called by other titles; what it says is below.
     lines = [line for line in lines if line.tokens[0] != "<title"]
     values = {value for line in lines if line not in usual for value in _values(line.tokens)}
-    said = [(words, line) for line in lines if (words := tuple(said_in(line.tokens)))]
+    said = [(each, line) for line in lines if (each := tuple(said_in(line.tokens)))]
     own = [at for at, (_, line) in enumerate(said) if line not in usual]
     among = [words for words, _ in said[own[0] : own[-1] + 1]] if own else []
     words = Counter(said[at][0] for at in own)
@@ -127,11 +127,7 @@ def _values(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yields the values of attributes; of addresses the last parts, which are the same whatever folder they are relative to."""
     for start, end in values_in(tokens):
         if start < end and tokens[start] != SELF:
-            value = tokens[start:end]
-            is_target = tokens[start - 1] in _TARGETS
-            last = (
-                max((place + 1 for place, part in enumerate(value) if part == "/"), default=0)
-                if is_target
-                else 0
-            )
-            yield tuple(value[last:])
+            value = tuple(tokens[start:end])
+            if tokens[start - 1] in _TARGETS and "/" in value:
+                value = value[len(value) - value[::-1].index("/") :]
+            yield value

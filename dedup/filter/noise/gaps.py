@@ -1,14 +1,16 @@
 """Gaps: where pages were seen to change although nobody has changed them, such as a counter, an advert or the order of a list.
 
 A gap is known by what stays around it: its blocks, and the tokens on either side in its line, a word among them, such as the
-label of a row; or else by its place.  What one page has shown is its own.  On other pages of its kind a gap is one only if
-several have shown it, and it forgives only what it has shown on others: a number where numbers have changed, an advert that was
-there on another page.  Where items of a list have only moved, any order is forgiven, and no other item.
+label of a row; or else by its place.  If the same stands around what stays, it is none.  What one page has shown is its own.
+On other pages of its kind a gap is one only if several have shown it, and it forgives only what it has shown on others: a
+number where numbers have changed, an advert that was there on another page.  Where items of a list have only moved, any order
+is forgiven, and no other item.
 """
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -20,7 +22,8 @@ from dedup.filter.noise.lines import BREAK, Line, has_label, is_one_place
 #: Pages, different in content, that have to show a gap before it is one of their kind; and before it forgives there what it has
 #: not shown.
 SEVERAL, MANY = 2, 4
-#: Tokens on either side by which a gap in a line is known.
+#: Tokens on either side by which a gap in a line is known; and how often those before it are doubled, if the same stand around
+#: what stays.
 AROUND = 3
 #: What is remembered at most: gaps of one sort, and what each has shown: beyond that, what changes is content; and kinds of
 #: page, with what they say, in a quarter of a megabyte each.
@@ -100,7 +103,7 @@ class Gaps(Struct, gc=False):
         before, steps = self._size(), MAX_STEPS
         for pair in found.pairs:
             steps -= len(pair.differences) * (len(pair.line.tokens) + len(pair.other.tokens))
-            if steps >= 0:
+            if steps >= 0 and pair.differences:
                 _note(page, pair, self.ordered if pair.is_order else self.within)
         for line in found.alone:
             if has_room(line.place, self.coming):
@@ -126,14 +129,14 @@ class Gaps(Struct, gc=False):
 
 def _note(page: str, pair: Pair, gaps: dict[str, dict[Around, Shown]]) -> None:
     a, b, found = pair.line.tokens, pair.other.tokens, pair.differences
-    line = _Around.of(pair.line)
+    line, sides = _Around.of(pair.line), _sides(pair)
     ends = [0, *(1 + last for _, last, *_ in found)]
     starts = [*(1 + first for first, *_ in found), len(a) + 2]
     for difference, before, after in zip(found, ends, starts[1:], strict=False):
         first, last, start, end = difference
         mine, theirs = folded(a[first:last]), folded(b[start:end])
         known_by = line.known_by(before, first + 1, last + 1, after, is_counter=mine == theirs)
-        sought = (each for each in known_by if not _stays(pair, difference, each[1]))
+        sought = (each for each in known_by if not _stays(sides, difference, each[1]))
         where, around = next(sought, ("", None))
         if around is None or not has_room(where, gaps):
             continue
@@ -148,15 +151,29 @@ def _note(page: str, pair: Pair, gaps: dict[str, dict[Around, Shown]]) -> None:
         shown.least, shown.most = min(shown.least, *sizes), max(shown.most, *sizes)
 
 
-def _stays(pair: Pair, difference: Difference, around: Around) -> bool:
+class _Side(NamedTuple):
+    """One of two lines, and where it differs from the other."""
+
+    tokens: tuple[str, ...]
+    first: list[int]  #: from each of these
+    last: list[int]  #: to before each of these
+
+
+def _sides(pair: Pair) -> tuple[_Side, _Side]:
+    first, last, start, end = map(list, zip(*pair.differences, strict=True))
+    return _Side(pair.line.tokens, first, last), _Side(pair.other.tokens, start, end)
+
+
+def _stays(sides: Iterable[_Side], difference: Difference, around: Around) -> bool:
     """Returns whether the same stands around what has not changed: then nobody can tell where the gap is."""
     first, last, start, end = difference
     size = Shown(least=min(last - first, end - start), most=max(last - first, end - start))
-    return any(
-        all(before < its[at] or its[at + 1] < begins for its in pair.differences)
-        for tokens, at in ((pair.line.tokens, 0), (pair.other.tokens, 2))
-        for begins, before in gaps_in(tokens, {around: size}, lambda *_: True)
-    )
+    for side in sides:
+        for begins, before in gaps_in(side.tokens, {around: size}, lambda *_: True):
+            at = bisect_left(side.last, begins)  # the first difference that ends there, or behind it
+            if at == len(side.first) or before < side.first[at]:
+                return True
+    return False
 
 
 class _Around(NamedTuple):
@@ -179,13 +196,13 @@ class _Around(NamedTuple):
     def known_by(
         self, before: int, first: int, last: int, after: int, *, is_counter: bool
     ) -> Iterator[tuple[str, Around]]:
-        """Yields the path or the place of a gap, and what stands around it: ever more, up to the gaps beside it.
+        """Yields the path or the place of a gap, and what stands around it, up to the gaps beside it: ever more before it.
 
         A word has to stand around it, or else it is known by its place.  In a row of a table that is what the row is of.
         """
         near, spoken = max(before, first - AROUND), bisect_left(self.words, first)
         starts = [min(near, self.words[spoken - 1]) if spoken and self.words[spoken - 1] >= before else near]
-        while starts[-1] > before:
+        while starts[-1] > before and len(starts) <= AROUND:
             starts.append(max(before, 2 * starts[-1] - first))
         is_in_card = is_counter and not has_label(self.line.path)  # a counter is one in all cards
         for start in starts:
@@ -211,9 +228,7 @@ def gaps_in(
     tokens: tuple[str, ...], gaps: dict[Around, Shown], forgives: Callable[[Shown, int], bool]
 ) -> Iterator[tuple[int, int]]:
     """Yields where there are gaps among tokens, from here to before there."""
-    line = (START, *tokens, END)
-    named = tuple([NUMBER if token[:1].isdigit() else token for token in line])
-    there = {*line, *named}
+    line, named, there = _framed(tokens)
     for (before, after), shown in gaps.items():
         if not (there.issuperset(before) and there.issuperset(after)):
             continue
@@ -225,6 +240,14 @@ def gaps_in(
                 last = end
                 if forgives(shown, folded(line[first:end])):
                     yield first - 1, end - 1
+
+
+@lru_cache(maxsize=2)
+def _framed(tokens: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], set[str]]:
+    """Returns a line with its ends, the same with a name for its numbers, and the tokens of both."""
+    line = (START, *tokens, END)
+    named = tuple([NUMBER if token[:1].isdigit() else token for token in line])
+    return line, named, {*line, *named}
 
 
 def _places(line: tuple[str, ...], named: tuple[str, ...], some: tuple[str, ...]) -> Iterator[int]:

@@ -108,7 +108,7 @@ class Unique(NamedTuple):
 
 
 def unique_of(page: Sequence[Line], kind: Kind) -> Unique:
-    """Returns what the lines of a page say that most pages of its kind don't, and where they lead; nothing if two are not known."""
+    """Returns what the lines of a page say, and show in attributes, that most pages of its kind don't; nothing if two are not known."""
     lines = least_of(page, kind.gaps, moved=False) if len(kind.sample) >= SEVERAL else []
     others = [*kind.sample.values()]
     usual = {line for line in lines if 2 * sum(hash(line) in other for other in others) > len(others)}

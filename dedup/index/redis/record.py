@@ -6,7 +6,7 @@ Bytes      What they are                                               Type
 0 to 92    the fixed fields: see `FIELDS`                              big-endian
 93 ...     the bands, as many as the last of those fields says         8 bytes each
 then       the sketch                                                  after its length, 2 bytes
-then       the page id, UTF-8                                          after its length, 4 bytes
+then       the page id, UTF-8; of 40 hex digits 0xFF and 20 bytes      after its length, 4 bytes
 the rest   the URL, UTF-8
 =========  ==========================================================  ===========
 
@@ -14,6 +14,7 @@ the rest   the URL, UTF-8
 """
 
 import hashlib
+import re
 import struct
 from collections.abc import Mapping
 from itertools import accumulate
@@ -36,6 +37,9 @@ FIELDS = {
 }
 #: Bytes of a band, of the length of a sketch, of the length of a page id.
 BAND, SKETCH_LENGTH, ID_LENGTH = 8, 2, 4
+#: Begins a page id that is packed, as no UTF-8 does: Scrapy's fingerprints take half the room.
+PACKED = b"\xff"
+_FINGERPRINT = re.compile("[0-9a-f]{40}")
 
 _HEAD = struct.Struct(">" + "".join(FIELDS.values()))
 _SIZES = [*map(struct.calcsize, FIELDS.values())]
@@ -65,7 +69,7 @@ def pack(entry: Entry) -> bytes:
     >>> unpack(pack(entry)) == entry
     True
     """
-    page_id = entry.page_id.encode()
+    page_id = _octets_of(entry.page_id)
     numbers = entry.simhash, entry.scope, entry.digest, entry.filed
     return b"".join(
         (
@@ -88,10 +92,23 @@ def unpack(record: bytes) -> Entry:
     sketch = _counted(record, at, SKETCH_LENGTH)
     at += SKETCH_LENGTH + len(sketch)
     page_id = _counted(record, at, ID_LENGTH)
+    own = page_id[1:].hex() if page_id[:1] == PACKED else page_id.decode(errors="replace")
     url = record[at + ID_LENGTH + len(page_id) :]
-    texts = page_id.decode(errors="replace"), url.decode(errors="replace")
     called, rare = Called(*others[:2]), tuple(others[2:])
-    return Entry(*texts, simhash, scope, digest, bands, sketch, filed, run.hex(), markup, called, rare)
+    return Entry(
+        own,
+        url.decode(errors="replace"),
+        simhash,
+        scope,
+        digest,
+        bands,
+        sketch,
+        filed,
+        run.hex(),
+        markup,
+        called,
+        rare,
+    )
 
 
 def whole(record: bytes) -> Entry | None:
@@ -105,6 +122,10 @@ def whole(record: bytes) -> Entry | None:
         return entry if pack(entry) == record else None
     except (struct.error, ValueError):
         return None
+
+
+def _octets_of(page_id: str) -> bytes:
+    return PACKED + bytes.fromhex(page_id) if _FINGERPRINT.fullmatch(page_id) else page_id.encode()
 
 
 def _counted(record: bytes, at: int, width: int) -> bytes:

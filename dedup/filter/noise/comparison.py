@@ -80,8 +80,9 @@ class Comparison:
                     or are_one(its, steady_of(b, address, changes, *gaps))
                     or self._agree_now(kept, here, are_one, *gaps)
                 ):
-                    is_older = here.asked < ENOUGH and self._next(kept, here, [here]) is kept
-                    return kept if is_older and self.may_ask(kept) else self._check(here, kind)
+                    if here.asked in {1, ENOUGH} and kept.seen < here.seen and not kept.is_gone:
+                        return kept  # its clock may have gone on meanwhile
+                    return self._check(here, kind)
                 kind.drops += 1
                 kind.dropped[kept.page_id] = None
                 return NOISE

@@ -68,15 +68,13 @@ class Shown(Struct):
         return is_known and len(self.pages) >= SEVERAL
 
     def has_come(self, page: str, value: int) -> bool:
-        """Returns whether several pages have shown this gap, and others than this one a line; or many any, if none has stayed there.
+        """Returns whether it forgives a line that others have shown, or any if none has stayed there.
 
         Where more stay than come and go, none of them may have done both.
         """
-        is_known = self.has_met(page, value) or (
-            len(self.pages) >= MANY and self.steady <= self.values.keys()
-        )
+        is_known = self.has_met(page, value) or self.steady <= self.values.keys()
         is_told = self.stay <= self.change or self.steady.isdisjoint(self.values)
-        return is_known and is_told and len(self.pages) >= SEVERAL
+        return is_known and is_told and self.forgives(page, value)
 
 
 class Around(NamedTuple):

@@ -139,7 +139,7 @@ def steady_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[
     """Returns the lines of a page that it has not shown to change; beside some that it has, those count that others have."""
 
     def has_changed(line: Line, shown: Shown) -> bool:
-        return line not in there or (line.place in places and shown.has_come(page, hashed(line.tokens)))
+        return line not in there or (line.place in places and shown.has_met(page, hashed(line.tokens)))
 
     there, places, coming = {*lines}, {key[2] for key in own.come}, [kind.coming for kind in kinds]
     return [

@@ -82,7 +82,7 @@ class Comparison:
                 ):
                     if here.asked in {1, ENOUGH} and kept.seen < here.seen and not kept.is_gone:
                         return kept  # its clock may have gone on meanwhile
-                    return self._check(here, kind)
+                    return self._check(here, None if kept.is_gone else kind)
                 kind.drops += 1
                 kind.dropped[kept.page_id] = None
                 return NOISE

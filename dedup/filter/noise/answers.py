@@ -84,11 +84,11 @@ def compared(line: Line, other: Line) -> Pair:
 
 
 def _have_moved(a: Sequence[str], b: Sequence[str], found: Sequence[Difference]) -> bool:
-    """Whether there is a word or an id in what differs of both, as often in either list; or nothing else in one than in the other."""
+    """Whether a word or an id that both lists have equally often is in what differs of either; or nothing differs but the order."""
     gone = {token for first, last, _, _ in found for token in a[first:last]}
     come = {token for *_, first, last in found for token in b[first:last]}
-    first, second = Counter(a), Counter(b)
-    moved = (token for token in gone & come if first[token] == second[token])
+    mine, theirs = Counter(a), Counter(b)
+    moved = (token for token in gone & come if mine[token] == theirs[token])
     return (bool(gone) and gone == come) or any(any(map(str.isalpha, token)) for token in moved)
 
 
@@ -242,9 +242,7 @@ class _Words(NamedTuple):
     said: frozenset[Said]
     words: frozenset[tuple[str, int]]  #: each with how often it was there before
     is_card: bool
-    parts: frozenset[
-        tuple[str, ...]
-    ]  #: what it says between tags and signs, if there is no other line in its place
+    parts: frozenset[tuple[str, ...]]  #: see `_parts_of`
 
     @classmethod
     def of(cls, line: Line) -> "_Words":

@@ -235,7 +235,7 @@ class Probe:
         return True
 
     async def _learn_of_section(self, visit: Visit, here: Shown) -> None:
-        """Fetches a page at hand once more if it is one of many, and the gaps of its kind are not known."""
+        """Fetches a page at hand once more if it is one of many, and no gaps of its kind are known, or none of which a page was dropped."""
         if self._may_teach(here):
             async with self.asking.turn(here.url):
                 if self._may_teach(here):  # others may have taught the same meanwhile
@@ -243,7 +243,7 @@ class Probe:
 
     def _may_teach(self, here: Shown) -> bool:
         kind = self._known.kind(here.url)
-        is_owed = kind.is_owed and not kind.asked
+        is_owed = kind.is_owed and (not kind.asked or (bool(kind.gaps) and not kind.drops))
         return is_owed and self._known.may_learn(here.url) and self._may_ask(here)
 
     def _may_ask(self, page: Shown) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dedup.filter.noise.lines import BREAK, Line, group_of, is_card, is_one_place
 from dedup.texts.differences import MAX_CELLS, edits, equal_ends
 
-#: Lines of one path, times their tokens, that are compared to see which has become which; and tokens of a page, times the gaps
+#: Lines of one place or path, times their tokens, that are compared to see which has become which; and tokens of a page, times the gaps
 #: that are sought among them: half a second at most.  Beyond that, lines have come and gone, and no gap is known.
 MAX_STEPS = 1_000_000
 

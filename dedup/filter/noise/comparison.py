@@ -102,7 +102,7 @@ class Comparison:
         asked = self._next(kept, here, [kept] * bool(its_more) + [here] * bool(more))
         if self.may_ask(asked):
             return asked
-        has_stayed = asked.asked == ENOUGH and not asked.is_gone
+        has_stayed = asked.asked >= ENOUGH and not asked.is_gone
         return told(a, b, "stayed when both were fetched again") if has_stayed else UNASKED
 
     def _agree_now(self, kept: Shown, here: Shown, are_one: Callable[..., bool], *gaps: Gaps) -> bool:
@@ -125,7 +125,7 @@ class Comparison:
         return min(
             (kept, here),
             key=lambda page: (
-                page.is_gone or page.asked == ENOUGH,
+                page.is_gone or page.asked >= ENOUGH,
                 page.asked >= SEVERAL or page not in stays,
                 page.seen,
             ),
@@ -140,7 +140,7 @@ class Comparison:
 
         If it has not, its ``kind`` is not trusted any more.
         """
-        if page.own is not None and page.asked == ENOUGH and not page.is_gone:
+        if page.own is not None and page.asked >= ENOUGH and not page.is_gone:
             if kind is not None:
                 self._distrust(kind)
             return STAYED

@@ -85,7 +85,8 @@ class _Rule(NamedTuple):
 def left_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps, mean_one: bool = False) -> list[Line]:
     """Returns the lines of a page without what has changed of its ``own``, and without gaps that several of its ``kinds`` have shown.
 
-    If addresses ``mean_one``, lines need not come and go where most do.  O(lines), and a bounded number of steps for each gap.
+    Lines that come and go are left out if they `Shown.has_come`; if the two addresses ``mean_one``, whatever their place forgives.
+    O(lines), and a bounded number of steps for each gap.
     """
 
     def forgives(shown: Shown, value: int) -> bool:
@@ -152,8 +153,8 @@ def steady_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[
 def least_of(lines: Sequence[Line], *kinds: Gaps, some: bool = False, moved: bool = True) -> list[Line]:
     """Returns the lines of a page without all that may be noise, since any page of its ``kinds`` has shown a gap there.
 
-    Lines in whose place others stay are left out only if any page has shown them, or if ``some`` may be noise; what stands
-    where words have ``moved``, unless that is not to be.
+    Lines in whose place others stay are left out only if any page has shown them, or if ``some`` may be noise.  What stands
+    where words have ``moved`` is left out, too, unless that is False.
     """
 
     def may_be(shown: Shown, _: int) -> bool:

@@ -11,7 +11,7 @@ from dedup.index.hosts import packed, unpacked
 #: Bytes that are noted of a host, compressed; of one that has shown more, nothing is.
 MAX_NOTED = 1 << 16
 #: Changes whenever what is noted would be read differently.
-FORMAT = 5
+FORMAT = 6
 
 
 class Change(Struct):

@@ -235,7 +235,7 @@ class Probe:
         return True
 
     async def _learn_of_section(self, visit: Visit, here: Shown) -> None:
-        """Fetches a page at hand once more if it is one of many, and no gaps of its kind are known, or none of which a page was dropped."""
+        """Fetches a page at hand once more if it is one of many, and nothing was dropped by the gaps of its kind."""
         if self._may_teach(here):
             async with self.asking.turn(here.url):
                 if self._may_teach(here):  # others may have taught the same meanwhile

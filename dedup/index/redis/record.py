@@ -92,23 +92,10 @@ def unpack(record: bytes) -> Entry:
     sketch = _counted(record, at, SKETCH_LENGTH)
     at += SKETCH_LENGTH + len(sketch)
     page_id = _counted(record, at, ID_LENGTH)
-    own = page_id[1:].hex() if page_id[:1] == PACKED else page_id.decode(errors="replace")
     url = record[at + ID_LENGTH + len(page_id) :]
-    called, rare = Called(*others[:2]), tuple(others[2:])
-    return Entry(
-        own,
-        url.decode(errors="replace"),
-        simhash,
-        scope,
-        digest,
-        bands,
-        sketch,
-        filed,
-        run.hex(),
-        markup,
-        called,
-        rare,
-    )
+    own = page_id[1:].hex() if page_id[:1] == PACKED else page_id.decode(errors="replace")
+    texts, called, rare = (own, url.decode(errors="replace")), Called(*others[:2]), tuple(others[2:])
+    return Entry(*texts, simhash, scope, digest, bands, sketch, filed, run.hex(), markup, called, rare)
 
 
 def whole(record: bytes) -> Entry | None:

@@ -41,10 +41,10 @@ FOLDERS = {
     "index-4": Written(4, 4, 2), "index-5": Written(5, 4, 2), "redis-5": Written(5, 5, 2),
     "scheme-4": Written(5, 5, 2), "index-6": Written(6, 6, 3, 5), "scheme-6": Written(6, 6, 3, 6),
     "index-7": Written(7, 6, 3, 7), "index-8": Written(8, 7, 4, 7),
-    "redis-8": Written(8, 8, 4, 7),
+    "redis-8": Written(8, 8, 4, 7), "redis-9": Written(8, 9, 4, 7),
 }  # fmt: skip
 #: What is read.
-READ = Written(8, 8, 4, 7)
+READ = Written(8, 9, 4, 7)
 EXPORTS = [name for name, written in FOLDERS.items() if written.export]
 
 

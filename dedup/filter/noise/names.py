@@ -41,6 +41,8 @@ def _may_be_in_row(markup: str, url: str) -> bool:
     """Whether a page may name an address that differs from the end of its own in numbers alone."""
     name = url.partition("#")[0].rstrip("/").rpartition("/")[2]
     parts = _NUMBER.split(name)
+    if len(parts) == 1:
+        return False
     if len(parts) > MAX_PARAMETERS:  # looking for so many takes longer than reading the page
         return True
     like = r"(?<!\d)\d++".join(map(re.escape, parts))

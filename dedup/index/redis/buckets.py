@@ -22,8 +22,8 @@ from dedup.index.redis.keys import Keys
 
 #: A bucket is planned to hold this many pages: what Redis stores for the bucket itself is then a fifth of their entries.
 BUCKET_PAGES = 32
-#: The fewest bits that name a bucket.
-MIN_BITS = 8
+#: The fewest bits that name a bucket, and how many fewer name one whose entries are only looked through for an equal key.
+MIN_BITS, FEWER = 8, 2
 #: The script of a look searches this many entries by itself, in .1 ms.  The caller searches more, and is faster.
 MAX_HERE = 2000
 #: The caller searches this many, 6 MB; a page that is kept among more of them is `Verdict.crowded`.
@@ -59,16 +59,20 @@ class Buckets:
     def id_place(self, page_id: str) -> Place:
         """Returns where a page id is."""
         octets = hashlib.blake2b(page_id.encode(), digest_size=16, key=self.created.encode()[:64]).digest()
-        bucket = int.from_bytes(octets[8:], "big") >> (64 - self.bucket_bits)
+        bucket = int.from_bytes(octets[8:], "big") >> (64 - self.bits_of(0))
         return Place(b"%si:%x" % (self.keys.prefix, bucket), octets[:8])
+
+    def bits_of(self, table: int) -> int:
+        """Returns how many bits name a bucket of a table; page ids are in buckets like those of the first."""
+        return self.bucket_bits - FEWER * (table < len(EXACT))
 
     def places(self, entry: Entry) -> list[Place]:
         """Returns where a page is, in each table, that of page ids the first."""
         keys = entry.keys
         octets = [_KEY.pack(key) for key in keys]
         found = [self.id_place(entry.page_id)]
-        for front, column, permute in self._named:
-            found.append(Place(b"%s%x" % (front, permute(keys[column]) >> self._below), octets[column]))
+        for front, column, permute, below in self._named:
+            found.append(Place(b"%s%x" % (front, permute(keys[column]) >> below), octets[column]))
         return found
 
     @cached_property
@@ -77,18 +81,14 @@ class Buckets:
         return (*EXACT, *self.plan.tables)
 
     @cached_property
-    def _below(self) -> int:
-        """How many bits of a permuted key do not name its bucket."""
-        return 64 - self.bucket_bits
-
-    @cached_property
-    def _named(self) -> list[tuple[bytes, int, Callable[[int], int]]]:
-        """How the buckets of each table begin, which of a page's keys it holds, and how the bits that name them are moved."""
-        named = list[tuple[bytes, int, Callable[[int], int]]]()
+    def _named(self) -> list[tuple[bytes, int, Callable[[int], int], int]]:
+        """How the buckets of each table begin, which of a page's keys it holds, how the bits that name them are moved, and how many do not."""
+        named = list[tuple[bytes, int, Callable[[int], int], int]]()
         for number, table in enumerate(self.tables):
-            moves = tuple(move for move in table.moves if move[1] << move[2] >> self._below)
+            below = 64 - self.bits_of(number)
+            moves = tuple(move for move in table.moves if move[1] << move[2] >> below)
             front = b"%st:%d:" % (self.keys.prefix, number)
-            named.append((front, table.column, table._replace(moves=moves).permute))
+            named.append((front, table.column, table._replace(moves=moves).permute, below))
         return named
 
 

@@ -100,7 +100,7 @@ class Check:
         bucket = BUCKET.fullmatch(key, start)
         if bucket and (
             int(bucket[1] or 0) >= len(self._buckets.tables)
-            or int(bucket[2], 16) >> self._buckets.bucket_bits
+            or int(bucket[2], 16) >> self._buckets.bits_of(int(bucket[1] or 0))
         ):
             return b"", False
         return next((kind for name, kind in KINDS if name.fullmatch(key, start)), b""), bool(bucket)

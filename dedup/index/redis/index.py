@@ -34,7 +34,7 @@ from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
 
 #: Changes whenever its keys would be read differently.
-FORMAT = 8
+FORMAT = 9
 
 #: Pages that one call of a script confirms, or tells the states of; and that one adds, or takes out, in .5 ms of the server's time.
 PAGES, CHANGED = 500, 50

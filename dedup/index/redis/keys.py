@@ -12,8 +12,8 @@ p:NUMBER            string      the record of a page: see `dedup.index.redis.rec
 t:TABLE:BUCKET      string      entries of pages: a key XOR scope, and the number.  The key is the
                                 digest in table 0, and that of its markup in table 1; in the
                                 others the simhash, or a band in each.  BUCKET, in hex, are the top
-                                bucket_bits bits of the key, permuted as in that table: see
-                                `dedup.index.redis.buckets`
+                                bits of the key, permuted as in that table: bucket_bits of them, or
+                                fewer of equal keys; see `dedup.index.redis.buckets`
 sequence            counter     the last number given out; never missing, never set back.  Changes that
                                 file no page take a number, too, and give it back
 released            counter     how many of the numbers were taken back

@@ -1,5 +1,6 @@
 """Opens the filter of a crawl: its index, its drop log, and what tells how the site has changed."""
 
+import gc
 import logging
 from contextlib import suppress
 
@@ -90,6 +91,8 @@ async def _open(
     carried = Carried(crawler.stats, options.crawl.ignore_carried)
     crawl = Engine(crawler, index.detector, options.crawl.types, carried, crew_of(crawler))
     listener = _listener(options, log, index.run)
+    if not gc.get_freeze_count():  # what is there before the first page stays, and need not be looked through again and again
+        gc.freeze()
     return Filter(index, log, stats=crawler.stats, crawl=crawl, listener=listener, **vars(options.filter))
 
 

@@ -65,34 +65,39 @@ local function meet_shared() -- of a method of several keys: pages that share on
   end
 end
 
--- The buckets to be read: the own ones, the fullest first, then those whose names differ in one bit from that of one of
--- the last `flipped` of these.
-local function buckets()
-  local mine, names = {}, {}
-  for i = FIRST_NEAR, #KEYS do mine[#mine + 1] = {octets = redis.call('STRLEN', KEYS[i]), at = i} end
-  if flipped > 0 then
-    table.sort(mine, function(a, b) return a.octets > b.octets or (a.octets == b.octets and a.at > b.at) end)
+-- The names of the buckets to be read: the own ones, the fullest first, then those that differ in one bit from one of the
+-- last `flipped` of these; and what is in them, unless there are too many to look among them here.
+local function read_buckets()
+  local mine, names, found, octets, most = {}, {}, {}, 0, MAX_HERE * ENTRY
+  local function read(first)
+    for _, entries in ipairs(redis.call('MGET', unpack(names, first))) do found[#found + 1] = entries or '' end
   end
+  for i = FIRST_NEAR, #KEYS do
+    mine[#mine + 1] = {octets = redis.call('STRLEN', KEYS[i]), at = i}
+    octets = octets + mine[#mine].octets
+  end
+  table.sort(mine, function(a, b) return a.octets > b.octets or (a.octets == b.octets and a.at > b.at) end)
   for i = 1, #mine do names[i] = KEYS[mine[i].at] end
-  local format, n = string.format, #mine
+  if octets <= most then read(1) end
+  local format = string.format
   for i = #mine - flipped + 1, #mine do
     local front, bucket = names[i]:match('^(.*:)(%x+)$')
-    local number, flip = tonumber(bucket, 16), 1
-    for _ = 1, bucket_bits do
-      n = n + 1
+    local number, flip, first = tonumber(bucket, 16), 1, #names + 1
+    for n = first, first + bucket_bits - 1 do
       names[n], flip = front .. format('%x', bxor(number, flip)), flip + flip
     end
+    if octets <= most then
+      read(first)
+      for n = first, #names do octets = octets + #found[n] end
+    end
   end
-  return names
+  return names, octets <= most and found
 end
 
-local function sizes_of(names) -- in bytes, and their sum
-  local sizes, octets = {}, 0
-  for i = 1, #names do
-    sizes[i] = redis.call('STRLEN', names[i])
-    octets = octets + sizes[i]
-  end
-  return sizes, octets
+local function sizes_of(names) -- in bytes
+  local sizes = {}
+  for i = 1, #names do sizes[i] = redis.call('STRLEN', names[i]) end
+  return sizes
 end
 
 local function row_of(octet) -- how many bits each octet differs from it in, as digits
@@ -106,10 +111,11 @@ local function meet_near(buckets) -- pages within the radius, among the entries 
   local a, b = row_of(own_key:byte(1)), row_of(own_key:byte(3))
   local c, d = row_of(own_key:byte(5)), row_of(own_key:byte(7))
   local most = radius + 4 * ('0'):byte()
+  local byte = string.byte
   for i = 1, #buckets do
-    local entries = buckets[i] or ''
+    local entries = buckets[i]
     for at = 1, #entries, ENTRY do
-      local p, _, q, _, r, _, s = entries:byte(at, at + 6) -- an octet of each block tells nearly all
+      local p, _, q, _, r, _, s = byte(entries, at, at + 6) -- an octet of each block tells nearly all
       if a[p] + b[q] + c[r] + d[s] <= most then
         local first, second, number = struct.unpack('<I4I4I4', entries, at)
         local distance = differing_bits(first, second, low, high)
@@ -122,13 +128,12 @@ end
 if radius == 0 then
   meet_shared()
 else
-  local names = buckets()
-  local sizes, octets = sizes_of(names)
-  if octets > MAX_HERE * ENTRY then
-    sizes = struct.pack('<' .. string.rep('I4', #names), unpack(sizes))
+  local names, found = read_buckets()
+  if not found then
+    local sizes = struct.pack('<' .. string.rep('I4', #names), unpack(sizes_of(names)))
     return answer(last, own, crowded, packed(equal), marks, packed(alike), rare, 'many', table.concat(names, '\n'), sizes)
   end
-  meet_near(redis.call('MGET', unpack(names)))
+  meet_near(found)
 end
 if not filed and #equal == 0 and #alike == 0 and table.concat(rare) == '' and #met == 0 then -- row claim absent
   return answer(last, 'absent', crowded, '', '', '', {}, 'filed', file_claim(pages, record, keys))

@@ -55,6 +55,24 @@ class Leads(Lists):
         yield from list(super().parse(response))[1:]
 
 
+class Counts(Walker):
+    """Asks for one page after another, whatever becomes of them, and gives no items."""
+
+    starts = ("/?page=0",)
+
+    def parse(self, response: Any) -> Any:
+        yield from self.go_on(response.request)
+
+    def go_on(self, request: Any) -> Any:
+        number = 1 + int(request.url.rpartition("=")[2])
+        if number <= 40:
+            yield self.request(f"/?page={number}", errback=self.failed)
+
+    def failed(self, failure: Any) -> Any:
+        super().failed(failure)
+        yield from self.go_on(failure.request)
+
+
 class Refuses:
     """A pipeline that wants no items of pages with a query."""
 
@@ -84,6 +102,15 @@ def test_no_content_is_lost_to_a_copy_that_gives_none(
         )
         assert contents(done) == WANTED
         assert done.mishaps == []
+
+
+def test_a_spider_that_counts_its_pages_gets_all(crawl: Run) -> None:
+    """Some copies of pages without items go to its callback, and others to its errback; it goes on behind both."""
+    pages = {f"/?page={number}": page(f"about {number % 4}") for number in range(41)}
+    done = crawl(pages, Counts)
+    assert {*pages} <= {*done.requests}
+    assert done.figures["dropped"] > 10
+    assert done.figures["not_followed"] > 1
 
 
 def test_nor_in_redis(crawl: Run, server: Server) -> None:

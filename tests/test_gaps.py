@@ -19,7 +19,7 @@ from dedup.filter.noise.answers import Changes, changes, compared
 from dedup.filter.noise.gaps import MANY, Gaps
 from dedup.filter.noise.kept import KeptPages, Shown
 from dedup.filter.noise.known import Known
-from dedup.filter.noise.left import Own, as_on, least_of, left_of
+from dedup.filter.noise.left import Own, as_on, changed_of, least_of, left_of
 from dedup.filter.noise.likeness import Likeness
 from dedup.filter.noise.lines import BREAK, Line, lines_of
 from dedup.filter.noise.names import nameless
@@ -632,3 +632,18 @@ async def test_answers_of_large_pages_are_compared_beside_the_loop(monkeypatch: 
     runs.set()
     assert await learning
     assert page.own
+
+
+def test_a_place_has_changed_if_a_part_of_it_has() -> None:
+    def page(name: str, time: str) -> str:
+        return f"<h1>{name}</h1><p>Next at {time} o'clock"
+
+    def often(name: str, answer: int) -> str:
+        return page(name, "7" if answer == 1 else "8 past 5")
+
+    known = learned(often, "one", "two", "three")
+    own = own_of(lambda name, answer: page(name, f"4 past {answer}"), "new")
+    there, other = (lines(page("new", time)) for time in ("4 past 1", "9"))
+    assert changed_of(there, "new", own) != left_of(other, "new", Own(), known)
+    assert changed_of(there, "new", own, known) == left_of(other, "new", Own(), known)
+    assert changed_of(there, "new", Own(), known) == there

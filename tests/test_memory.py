@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import random
+import weakref
 from collections.abc import AsyncIterator
 from functools import cache
 from pathlib import Path
@@ -101,16 +102,31 @@ def test_a_long_crawl_grows_no_more(tmp_path: Path) -> None:
 
 
 class Collected(Walker):
-    """Notes how many objects the collector of garbage leaves out."""
+    """Notes whether something is still there that nobody has, and how many objects the collector leaves out."""
 
-    left_out = -1
+    left: "weakref.ref[Left]"
+    is_there, left_out = True, 0
 
     def parse(self, response: Any) -> Any:
-        type(self).left_out = gc.get_freeze_count()
+        type(self).is_there, type(self).left_out = self.left() is not None, gc.get_freeze_count()
         yield from super().parse(response)
 
 
+class Left:
+    """What an earlier crawl has left: it has itself."""
+
+    def __init__(self) -> None:
+        self.own = self
+
+
 def test_what_an_earlier_crawl_left_is_collected(crawl: Run) -> None:
-    before = gc.get_freeze_count()
+    """A crawl has the collector leave out what is there before its first page, but no longer than it lasts."""
+    gc.unfreeze()  # what the tests leave out themselves
+    left = Left()
+    gc.collect()  # now it is among what is old, which is seldom looked through
+    Collected.left = weakref.ref(left)
+    del left
     crawl(TWINS, Collected)
-    assert 0 <= Collected.left_out <= before
+    assert not Collected.is_there
+    assert Collected.left_out > 0
+    assert gc.get_freeze_count() == 0

@@ -12,7 +12,7 @@ from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import hide, outcome_of, show
-from dedup.scrapy.requests.visits import SEED, is_seed, page_id
+from dedup.scrapy.requests.visits import SEED, asked, is_seed, linked, page_id
 from dedup.scrapy.settings import read_group, weighs_links
 from dedup.settings import LinkSettings
 
@@ -80,6 +80,9 @@ class ConfirmMiddleware(Component):
         action, leads_on = (outcome.action, outcome.leads_on) if outcome else ("keep", False)
         is_harvest = action == "drop" and leads_on
         nofollow = action == "nofollow" and not leads_on and not self._follows
+        # Where it would have been dropped, a spider that goes on behind its pages goes on behind this one, too.
+        is_tried = nofollow and (asked(request) or self.filter.settings.action) == "drop"
+        links = {*linked(response)} if is_tried else None
         unchanged = outcome is not None and outcome.unchanged
         was_seed = is_seed(self.crawler, request)  # asked for before Scrapy gives it a depth
         asked_again = False
@@ -98,7 +101,7 @@ class ConfirmMiddleware(Component):
                 simhash = outcome.fingerprint.simhash if outcome else None
                 alike = _callback(output, self.crawler) == _callback(request, self.crawler)
                 await self.filter.asked_again(page_id(self.crawler, request), simhash, alike=alike)
-            elif nofollow:
+            elif nofollow and (links is None or output.url.partition("#")[0] in links):
                 self.filter.unreached.leave([output.url])
                 continue
             else:

@@ -1,6 +1,6 @@
 """What differs between a page and a kept one: noise, or content; or one of the two has to be fetched again to tell.
 
-Before a page is dropped for what others have shown, it is asked itself: the first is, and one whenever there are four times
+Before a page is dropped for what others have shown, it is asked itself: the first is, and one whenever there are eight times
 as many.  If it stays as it is, that was content, what was dropped since is fetched again, and from then on each page has to
 change itself.  So has any page with a line that nobody has seen come or go, where it stands among others that do: unless
 its address means the same page.  Numbers that the kept page shows by now need not change: a clock stands still meanwhile.
@@ -14,7 +14,7 @@ from dedup.filter.noise.gaps import SEVERAL, Gaps
 from dedup.filter.noise.kept import KeptPages, Shown, share_name
 from dedup.filter.noise.kinds import ENOUGH, Kind, has_own
 from dedup.filter.noise.known import Known
-from dedup.filter.noise.left import Own, as_on, least_of, left_of, steady_of
+from dedup.filter.noise.left import Own, as_on, changed_of, least_of, left_of, steady_of
 from dedup.filter.noise.lines import Line, at_one
 from dedup.filter.noise.reasons import BARE, NOISE, OTHER, STAYED, UNASKED, told
 from dedup.filter.noise.tokens import may_link
@@ -60,7 +60,7 @@ class Comparison:
         least = least_of(b, *gaps)
         owns_any = a is kept.nameless or has_own(least, *kinds)
         address, its_changes, changes = kept.address, kept.own or Own(), here.own or Own()
-        its_own, own = left_of(a, address, its_changes), left_of(b, address, changes)
+        its_own, own = (changed_of(a, address, its_changes, *gaps), changed_of(b, address, changes, *gaps))
         is_one = have_one_address(kept.url, here.url)
         if owns_any is False and not is_one:
             return BARE

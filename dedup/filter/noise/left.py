@@ -99,6 +99,15 @@ def left_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps, mean_one: 
     return _without(lines, rules, own)
 
 
+def changed_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[Line]:
+    """Returns the lines of a page without what has changed of its ``own``: a gap of its ``kinds`` as a whole, if it has in a part of it."""
+
+    def forgives(shown: Shown, value: int) -> bool:
+        return shown.forgives(page, value)
+
+    return _without(lines, [], own, [_Rule(kind, forgives, forgives, SEVERAL) for kind in kinds])
+
+
 def as_on(
     lines: Sequence[Line],
     own: Own,
@@ -145,7 +154,7 @@ def steady_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[
     there, places, coming = {*lines}, {key[2] for key in own.come}, [kind.coming for kind in kinds]
     return [
         line
-        for line in left_of(lines, page, own)
+        for line in changed_of(lines, page, own, *kinds)
         if not any(line.place in each and has_changed(line, each[line.place]) for each in coming)
     ]
 
@@ -171,7 +180,10 @@ def digest_of(lines: Iterable[Line]) -> int:
     return hashed(["\0".join((line.path, *line.tokens, "")) for line in lines])
 
 
-def _without(lines: Sequence[Line], rules: Sequence[_Rule], own: Own | None = None) -> list[Line]:
+def _without(
+    lines: Sequence[Line], rules: Sequence[_Rule], own: Own | None = None, beside: Sequence[_Rule] = ()
+) -> list[Line]:
+    """Returns lines without the gaps of some rules, and without what has changed of the page's ``own``, with the gaps ``beside`` that."""
     own, rules = own or Own(), [rule for rule in rules if rule.gaps]
     if not (rules or own):
         return [*lines]
@@ -193,6 +205,12 @@ def _without(lines: Sequence[Line], rules: Sequence[_Rule], own: Own | None = No
         ):
             continue
         runs, ordered = {*own.changed.get(key, ())}, {*own.ordered.get(key, ())}
+        for rule in beside if runs else ():
+            within, changed = _at(line, rule.gaps.within), own.changed[key]
+            steps -= len(tokens) * len(within)
+            for first, last in gaps_in(tokens, within, rule.within) if steps >= 0 else ():
+                if any(max(first, at) < min(last, end) for at, end in changed):
+                    runs.add((first, last))
         for rule in rules if path in paths or place in paths else ():
             within, moving_in = (_at(line, known) for known in (rule.gaps.within, rule.gaps.ordered))
             steps -= len(tokens) * (len(within) + len(moving_in))

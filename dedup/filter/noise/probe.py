@@ -243,7 +243,7 @@ class Probe:
 
     def _may_teach(self, here: Shown) -> bool:
         kind = self._known.kind(here.url)
-        is_owed = kind.is_owed and (not kind.asked or (bool(kind.gaps) and not kind.drops))
+        is_owed = kind.is_owed and (not kind.asked or (bool(kind.gaps) and bool(here.read_nameless())))
         return is_owed and self._known.may_learn(here.url) and self._may_ask(here)
 
     def _may_ask(self, page: Shown) -> bool:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
+from scrapy.signals import spider_closed
 from scrapy.utils.misc import load_object
 
 from dedup.compiled import fast
@@ -91,8 +92,7 @@ async def _open(
     carried = Carried(crawler.stats, options.crawl.ignore_carried)
     crawl = Engine(crawler, index.detector, options.crawl.types, carried, crew_of(crawler))
     listener = _listener(options, log, index.run)
-    if not gc.get_freeze_count():  # what is there before the first page stays, and need not be looked through again and again
-        gc.freeze()
+    _leave_out(crawler)
     return Filter(index, log, stats=crawler.stats, crawl=crawl, listener=listener, **vars(options.filter))
 
 
@@ -103,3 +103,15 @@ def _listener(options: Options, log: DropLog, run: str) -> Listener | None:
         return None
     listener: Listener | None = load_object(CHANGES)(path, run, keeps_pairs=options.crawl.keep_text)
     return listener
+
+
+def _leave_out(crawler: Crawler) -> None:
+    """Has the garbage collector leave out, until the crawl ends, what is there before its first page, but for what earlier crawls left."""
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
+        crawler.signals.connect(_leave_nothing_out, spider_closed)
+
+
+def _leave_nothing_out() -> None:
+    gc.unfreeze()

@@ -1,6 +1,6 @@
 """What differs between a page and a kept one: noise, or content; or one of the two has to be fetched again to tell.
 
-Before a page is dropped for what others have shown, it is asked itself: the first is, and one whenever there are eight times
+Before a page is dropped for what others have shown, it is asked itself: the first is, and one whenever there are four times
 as many.  If it stays as it is, that was content, what was dropped since is fetched again, and from then on each page has to
 change itself.  So has any page with a line that nobody has seen come or go, where it stands among others that do: unless
 its address means the same page.  Numbers that the kept page shows by now need not change: a clock stands still meanwhile.

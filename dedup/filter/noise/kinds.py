@@ -117,8 +117,8 @@ class Kind(Learned):
 
     @property
     def is_due(self) -> bool:
-        """Whether the next page to be dropped by it is asked itself first: the first is, and whenever there are eight times as many."""
-        return not self.drops & (self.drops + 1) and self.drops.bit_length() % 3 == 0
+        """Whether the next page to be dropped by it is asked itself first: the first is, and whenever there are four times as many."""
+        return not self.drops & (self.drops + 1) and self.drops.bit_length() % 2 == 0
 
 
 def has_own(lines: Sequence[Line], *kinds: Kind) -> bool | None:

@@ -1,7 +1,7 @@
 """The filter's own requests do nothing that the crawl would not do, and are no pages of it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
@@ -171,6 +171,19 @@ def test_only_pages_behind_plain_links_are_asked_again(crawl: Run) -> None:
     site = Counting()
     crawl(site.pages, Asks, DEDUP_CHROME=True)
     assert site.twice == []
+
+
+def test_pages_with_which_a_queue_begins_are_asked_again(crawl: Run) -> None:
+    """scrapy-redis asks for all of them by `FormRequest`."""
+
+    class Queue(Walker):
+        async def start(self) -> AsyncIterator[Request]:
+            for path in site.pages:
+                yield FormRequest(self.url + path, callback=self.parse, errback=self.failed)
+
+    site = Counting()
+    crawl(site.pages, Queue, DEDUP_CHROME=True, DEDUP_KEEP_START=False)
+    assert site.twice != []
 
 
 ACTIONS = [

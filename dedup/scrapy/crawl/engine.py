@@ -69,8 +69,11 @@ class Engine(Crawl):
         return (await self._answer(Request(url, meta={"dedup": False, OWN: True}, dont_filter=True))).page
 
     def may_fetch_again(self, origin: Request) -> bool:
-        """Returns whether a page was not asked for by a form, nor at an address that looks like an action."""
-        return not (isinstance(origin, FormRequest) or is_action(origin.url))
+        """Returns whether a page was not asked for by the form of another, nor at an address that looks like an action."""
+        is_form = isinstance(origin, FormRequest) and bool(
+            origin.meta.get("depth")
+        )  # a queue may begin with some
+        return not (is_form or is_action(origin.url))
 
     def manner(self, origin: Request) -> Manner | None:
         """Returns the headers, cookies and options with which a page was asked for; None if no plain link has led there."""

@@ -122,6 +122,7 @@ class Left:
 def test_what_an_earlier_crawl_left_is_collected(crawl: Run) -> None:
     """A crawl has the collector leave out what is there before its first page, but no longer than it lasts."""
     gc.unfreeze()  # what the tests leave out themselves
+    crawl(TWINS)
     left = Left()
     gc.collect()  # now it is among what is old, which is seldom looked through
     Collected.left = weakref.ref(left)

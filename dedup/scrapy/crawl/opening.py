@@ -3,6 +3,7 @@
 import gc
 import logging
 from contextlib import suppress
+from itertools import count
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -32,6 +33,7 @@ from dedup.texts.texts import SUFFIX
 
 #: What makes the listener of a crawl that keeps texts; it is loaded by its name, since few crawls do.
 CHANGES = "dedup.contrib.changes.listener.open_changes"
+_CRAWLS = count()  # of this process
 _FATES = {"drop": "dropped", "nofollow": "kept, but their links not followed", "mark": "kept"}
 
 
@@ -108,7 +110,8 @@ def _listener(options: Options, log: DropLog, run: str) -> Listener | None:
 def _leave_out(crawler: Crawler) -> None:
     """Has the garbage collector leave out, until the crawl ends, what is there before its first page, but for what earlier crawls left."""
     if not gc.get_freeze_count():
-        gc.collect()
+        if next(_CRAWLS):
+            gc.collect()
         gc.freeze()
         crawler.signals.connect(_leave_nothing_out, spider_closed)
 

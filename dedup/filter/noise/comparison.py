@@ -60,7 +60,8 @@ class Comparison:
         least = least_of(b, *gaps)
         owns_any = a is kept.nameless or has_own(least, *kinds)
         address, its_changes, changes = kept.address, kept.own or Own(), here.own or Own()
-        its_own, own = (changed_of(a, address, its_changes, *gaps), changed_of(b, address, changes, *gaps))
+        its_own = changed_of(a, address, its_changes, *gaps)
+        own = changed_of(b, address, changes, *gaps)
         is_one = have_one_address(kept.url, here.url)
         if owns_any is False and not is_one:
             return BARE

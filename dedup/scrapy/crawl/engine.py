@@ -70,9 +70,8 @@ class Engine(Crawl):
 
     def may_fetch_again(self, origin: Request) -> bool:
         """Returns whether a page was not asked for by the form of another, nor at an address that looks like an action."""
-        is_form = isinstance(origin, FormRequest) and bool(
-            origin.meta.get("depth")
-        )  # a queue may begin with some
+        # A queue may begin with requests of this class.
+        is_form = isinstance(origin, FormRequest) and bool(origin.meta.get("depth"))
         return not (is_form or is_action(origin.url))
 
     def manner(self, origin: Request) -> Manner | None:

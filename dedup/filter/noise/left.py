@@ -89,23 +89,22 @@ def left_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps, mean_one: 
     O(lines), and a bounded number of steps for each gap.
     """
 
+    return _without(lines, _rules(page, kinds, mean_one=mean_one), own)
+
+
+def changed_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[Line]:
+    """Returns the lines of a page without what has changed of its ``own``: a gap of its ``kinds`` as a whole, if it has in a part of it."""
+    return _without(lines, [], own, _rules(page, kinds))
+
+
+def _rules(page: str, kinds: Iterable[Gaps], *, mean_one: bool = False) -> list[_Rule]:
     def forgives(shown: Shown, value: int) -> bool:
         return shown.forgives(page, value)
 
     def has_come(shown: Shown, value: int) -> bool:
         return shown.has_come(page, value)
 
-    rules = [_Rule(kind, forgives, forgives if mean_one else has_come, SEVERAL) for kind in kinds]
-    return _without(lines, rules, own)
-
-
-def changed_of(lines: Sequence[Line], page: str, own: Own, *kinds: Gaps) -> list[Line]:
-    """Returns the lines of a page without what has changed of its ``own``: a gap of its ``kinds`` as a whole, if it has in a part of it."""
-
-    def forgives(shown: Shown, value: int) -> bool:
-        return shown.forgives(page, value)
-
-    return _without(lines, [], own, [_Rule(kind, forgives, forgives, SEVERAL) for kind in kinds])
+    return [_Rule(kind, forgives, forgives if mean_one else has_come, SEVERAL) for kind in kinds]
 
 
 def as_on(

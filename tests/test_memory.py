@@ -17,6 +17,9 @@ from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
 from benchmarks.memory import resident
+from dedup.filter.noise.answers import changes
+from dedup.filter.noise.left import Own
+from dedup.filter.noise.lines import Line, lines_of
 from tests.support.crawls import ADDON, TWINS, Run, Walker
 
 #: Pages of the crawl, after how many the filter's memories are full, and how many contents there are.
@@ -99,6 +102,18 @@ def test_a_long_crawl_grows_no_more(tmp_path: Path) -> None:
     assert found["dedup/equal_bodies"] > PAGES / 4
     assert found["dedup/new"] < 2 * CONTENTS
     assert sizes[PAGES] - sizes[WARM] < SLACK
+
+
+def test_a_page_that_is_met_often_takes_no_more_memory() -> None:
+    """Each answer has lines of its own, with which no page is ever compared."""
+
+    def page(visitors: int) -> list[Line]:
+        return lines_of(f"<h1>Lamp</h1><p>Seen by {visitors} visitors", "")
+
+    own = Own()
+    for visitors in range(1, 100):
+        own.learn(changes(page(0), page(visitors)), is_met=True)
+    assert [*own.changed] == [tuple(page(0)[1])]
 
 
 class Collected(Walker):

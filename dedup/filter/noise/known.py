@@ -123,7 +123,7 @@ class Known:
         found = await asyncio.to_thread(_compare, pairs) if is_large else _compare(pairs)
         page.own, version = page.own or Own(), kind.gaps.version
         for each in found:
-            page.own.learn(each)
+            page.own.learn(each, is_met=is_met)
         kind.gaps.learn(address, found[0])
         kind.asked += 1
         kind.idle = 0 if kind.gaps.version > version else kind.idle + (not is_met)

@@ -44,12 +44,15 @@ class Own(Struct, gc=False):
     come: set[tuple[Any, ...]] = set()  #: lines that come and go
     moved: set[str] = set()  #: groups of lines that change their order
 
-    def learn(self, found: Changes) -> None:
-        """Takes up what differs between two of its answers, but for lines that are also elsewhere in both: nobody knows which has changed."""
+    def learn(self, found: Changes, *, is_met: bool = False) -> None:
+        """Takes up what differs between two of its answers, but for lines that are also elsewhere in both: nobody knows which has changed.
+
+        The second is compared with no page if it ``is_met``: what changes in its lines is of no use, and each has others.
+        """
         stay = {*map(tuple, found.stay)}
         for pair in found.pairs:
             known = self.ordered if pair.is_order else self.changed
-            for at, line in ((0, pair.line), (2, pair.other)):
+            for at, line in ((0, pair.line),) if is_met else ((0, pair.line), (2, pair.other)):
                 if (key := tuple(line)) not in stay and has_room(key, known) and not pair.has_moved:
                     runs = known.setdefault(key, set())
                     runs.update((each[at], each[at + 1]) for each in pair.differences)

@@ -71,7 +71,7 @@ def mirror(with_notes: Iterable[int]) -> dict[str, Answer]:
     """Articles and a mirror of them; of some articles the copy alone links to a note, which is new."""
     articles = [f"/article-{number}.html" for number in range(150)]
     copies = [f"/copy{path}" for path in articles]
-    notes = {f"/copy/article-{number}.html": f"/copy/note-{number}.html" for number in with_notes}
+    notes = {f"/copy/article-{number}.html": f"/notes/{number}.html" for number in with_notes}
     return (
         {"/": page("home", "/list.html", "/copy/list.html")}
         | {"/list.html": page("list", *articles), "/copy/list.html": page("list", *copies)}
@@ -82,14 +82,14 @@ def mirror(with_notes: Iterable[int]) -> dict[str, Answer]:
 
 
 def test_parked_links_come_back(project: Project, server: Server) -> None:
-    project.site.pages = mirror(range(70, 150))
+    project.site.pages = mirror(range(30, 150))  # the copies that are parked: nothing new is known of their folder yet
     project.write("spiders", SPIDER)
     project.settings |= SHARED_FOR_GOOD | {"REDIS_URL": server.address, "DEDUP_INDEX": server.address}
     server.client.rpush("urls", project.site.url + "/")
     done = project.crawl()
     assert (done.status, done.mishaps) == (0, [])
     assert done.stats["dedup/links/came_back"] > 10
-    assert set(project.paths(done)) >= {f"/copy/note-{number}.html" for number in range(70, 150)}
+    assert set(project.paths(done)) >= {f"/notes/{number}.html" for number in range(30, 150)}
     probes = done.stats.get("dedup/probes", 0)  # of a page that is there already
     assert len(project.site.requests) == len(set(project.site.requests)) + probes
 

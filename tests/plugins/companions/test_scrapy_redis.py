@@ -82,7 +82,9 @@ def mirror(with_notes: Iterable[int]) -> dict[str, Answer]:
 
 
 def test_parked_links_come_back(project: Project, server: Server) -> None:
-    project.site.pages = mirror(range(30, 150))  # the copies that are parked: nothing new is known of their folder yet
+    project.site.pages = mirror(
+        range(30, 150)
+    )  # the copies that are parked: nothing new is known of their folder yet
     project.write("spiders", SPIDER)
     project.settings |= SHARED_FOR_GOOD | {"REDIS_URL": server.address, "DEDUP_INDEX": server.address}
     server.client.rpush("urls", project.site.url + "/")

@@ -11,6 +11,7 @@ from itertools import islice
 from msgspec import Struct
 
 from dedup.errors import DedupError, IndexUnavailableError
+from dedup.filter.case import Case
 from dedup.filter.responses import RESPONSES, Failure, Response
 from dedup.filter.stats import Stats, count, spend
 from dedup.fingerprint.fingerprint import Fingerprint
@@ -61,6 +62,11 @@ class Claimant:
         self._is_away = False  # whether the index did not answer when it was asked last
         self._filing: asyncio.Task[None] | None = None
         self._told = ""  # the trouble with the index, until it answers again
+
+    async def claim_case(self, case: Case) -> Verdict:
+        """Claims the page of a case: see `claim`."""
+        visit = case.visit
+        return await self.claim(visit.page_id, visit.url, case.fingerprint, visit.carried)
 
     async def claim(self, page_id: str, url: str, fingerprint: Fingerprint, carried: int = 0) -> Verdict:
         """Returns the verdict on a page.  If the index can't give one, that is "unjudged"."""

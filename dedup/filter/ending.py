@@ -3,57 +3,37 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from dedup.filter.judges import Bench
 from dedup.filter.listener import Listener
-from dedup.filter.stats import Stats
-from dedup.filter.visit import Crawl
-from dedup.filter.watch.audit import Audit
-from dedup.filter.watch.barren import Barren
-from dedup.filter.watch.doubts import INTERVAL, Watch
-from dedup.filter.watch.unreached import Unreached
-from dedup.index import Index
+from dedup.filter.watch.doubts import INTERVAL
 from dedup.index.batching import end
 
 
 class Ending:
     """Asks at the end for what only dropped pages link to, and for what earlier crawls have met and this one has not."""
 
-    def __init__(
-        self,
-        index: Index,
-        watch: Watch,
-        barren: Barren,
-        listener: Listener,
-        unreached: Unreached,
-        audit: Audit,
-        stats: Stats,
-        crawl: Crawl,
-    ) -> None:
-        self._index = index
-        self._watch = watch
-        self._barren = barren
+    def __init__(self, bench: Bench, listener: Listener) -> None:
+        self._bench = bench
         self._listener = listener
-        self._unreached = unreached
-        self._audit = audit
-        self._stats = stats
-        self._crawl = crawl
         self._looking: asyncio.Task[None] | None = None
         self._sampling: asyncio.Task[None] | None = None
 
     def is_busy(self) -> bool:
         """Returns whether the crawl should go on: see `Filter.is_busy`."""
-        self._barren.let_go()
-        return self._watch.is_waiting() or self._is_sampling()
+        self._bench.barren.let_go()
+        return self._bench.watch.is_waiting() or self._is_sampling()
 
     def looks_for_missing(self) -> bool:
         """Returns whether pages are asked for that earlier crawls have met and this one has not: see `Filter`."""
+        crawl = self._bench.crawl
         if not self._listener.asks_at_end:
             return False
-        if self._looking is None and not self._crawl.has_ended():
+        if self._looking is None and not crawl.has_ended():
             self._listener.flush()
         elif self._looking is None:
-            may_hide = not (self._crawl.depth_limit or self._unreached.count())
+            may_hide = not (crawl.depth_limit or self._bench.unreached.count())
             self._looking = asyncio.create_task(self._listener.look_for_missing(may_hide=may_hide))
-            self._looking.add_done_callback(lambda _: self._crawl.wake())
+            self._looking.add_done_callback(lambda _: crawl.wake())
         return self.is_looking
 
     @property
@@ -63,25 +43,26 @@ class Ending:
 
     def _is_sampling(self) -> bool:
         """Returns whether the audit fetches what was not reached, which it begins with now."""
-        if self._sampling is None and self._audit.share and self._unreached.count():
-            sample = self._unreached.sample(self._index, self._audit.share, self._crawl.fetch)
+        bench = self._bench
+        if self._sampling is None and bench.audit.share and bench.unreached.count():
+            sample = bench.unreached.sample(bench.index, bench.audit.share, bench.crawl.fetch)
             self._sampling = asyncio.create_task(sample)
         return self._sampling is not None and not self._sampling.done()
 
     async def come(self, idle: Callable[[], Awaitable[object]]) -> None:
         """Returns when nothing is left to do: see `Filter.finish`."""
-        is_done = False
+        stats, is_done = self._bench.stats, False
         while not is_done:
-            asked = self._stats.get_value("dedup/fetched_again")
+            asked = stats.get_value("dedup/fetched_again")
             await idle()
             # What was asked for while that returned is not yet fetched.
             is_busy = self.is_busy() or self.looks_for_missing()
-            is_done = not is_busy and self._stats.get_value("dedup/fetched_again") == asked
+            is_done = not is_busy and stats.get_value("dedup/fetched_again") == asked
             if not is_done:
                 await asyncio.sleep(INTERVAL)
 
     async def close(self) -> None:
         """Asks for nothing more."""
-        await self._barren.close()
+        await self._bench.barren.close()
         await end(self._sampling)
         await end(self._looking)

@@ -4,31 +4,25 @@ The law: when not certain, keep.  A page is dropped only with a verdict, and onl
 drop log.
 """
 
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any
 
 from dedup.droplog.kept import Kept, KeptLog
-from dedup.droplog.log import DropLog
+from dedup.droplog.log import DropLog, as_line
 from dedup.droplog.record import Record, now
-from dedup.filter.claims import Claimant
+from dedup.filter.case import Case
 from dedup.filter.copies import Copies
 from dedup.filter.ending import Ending
-from dedup.filter.judges import Bench, Case
+from dedup.filter.judges import Bench
 from dedup.filter.listener import Listener
-from dedup.filter.noise.probe import Probe
 from dedup.filter.reading import Reading
-from dedup.filter.recording import count_page, counts_of
+from dedup.filter.recording import count_page, counts_of, undo
 from dedup.filter.stats import Counts, Stats, count, spend
 from dedup.filter.variants import Variants
 from dedup.filter.visit import Crawl, Outcome, Visit
-from dedup.filter.watch.barren import Barren
-from dedup.filter.watch.doubts import Watch
 from dedup.filter.watch.traps import Traps
-from dedup.filter.watch.unreached import Unreached
 from dedup.index import Index, Verdict
 from dedup.page.urls import strip_user
 from dedup.printing import inert
@@ -54,30 +48,26 @@ class Filter:
 
         Raises `SettingsError` for a value that is not allowed.
         """
-        self.settings = own = FilterSettings(**settings)
+        self.settings = FilterSettings(**settings)
         self.index = index
         self.log = log
         self._kept_log = KeptLog(log)
         self.stats = stats if stats is not None else Counts()
         #: What hears of the pages, too.
-        self.listener = listener = listener or Listener()
-        self.crawl = crawl = crawl or Crawl()
-        self._traps = Traps(self.stats)
-        self._watch = Watch(index, self.stats, crawl, self._tell_undone)
-        self._probe = Probe(index, self.stats, crawl, self._watch.undo, fetches=own.probe and crawl.fetches)
-        listener.begin(index, self._probe, crawl, self.stats)
-        self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
-        self._barren = Barren(self._claimant, self._watch)
+        self.listener = listener or Listener()
+        self.crawl = crawl or Crawl()
+        self._bench = bench = Bench(index, log, self.stats, self.crawl, self.settings)
+        self._claimant, self._watch, self._barren = bench.claimant, bench.watch, bench.barren
+        self._probe = bench.probe
+        self.listener.begin(index, self._probe, self.crawl, self.stats)
         #: URLs that need not be fetched.
         self.variants = Variants(index, log, self._watch, self.stats)
         #: What only near-duplicates link to; it is told what the crawl asks for.
-        self.unreached = Unreached(self.stats)
-        self._copies = Copies(index, self.stats, own, crawl, self._claimant, self._watch, self.unreached)
+        self.unreached = bench.unreached
+        self._copies = Copies(bench)
         self._reading = Reading(index.detector, self.stats)
-        judged = self._claimant, self._watch, self._barren, self._probe, self._copies.audit
-        self._bench = Bench(index, log, self.stats, crawl, own, *judged)
-        parts = self._watch, self._barren, listener, self.unreached
-        self._ending = Ending(index, *parts, self._copies.audit, self.stats, crawl)
+        self._traps = Traps(self.stats)
+        self._ending = Ending(bench, self.listener)
         #: True if another worker has taken over this worker's shard, and crawls all of it again.
         self.has_heir = False
 
@@ -91,7 +81,7 @@ class Filter:
                 raise
             logger.exception("Kept %s: it can't be judged", inert(visit.url))
             if case.record is not None:
-                self._undo(case.record, "it can't be judged")
+                undo(self.log, as_line(case.record), "it can't be judged")
             case.verdict, case.record = Verdict.unjudged("internal_error"), None
             count(self.stats, "unjudged", "internal_error")
             return self._outcome(case)
@@ -99,7 +89,7 @@ class Filter:
     async def _judge(self, case: Case) -> Outcome:
         visit = case.visit
         self.unreached.visit(visit.url)
-        self._copies.visit(visit.url)
+        self._copies.pairs.visit(visit.url)
         verdict = await self._bench.decide(case)
         # What was dropped for it meanwhile is fetched again.
         if case.claimed.status == "new" != verdict.status:
@@ -116,17 +106,17 @@ class Filter:
             self._probe.name(verdict.of_id, visit.url)
             if self.settings.incremental:
                 await self._claimant.forget_other(visit.page_id, case.fingerprint)
-            self._copies.follow_up(visit, outcome, case.record, case.body)
+            self._copies.follow_up(case, outcome, case.record)
             if verdict.of == visit.referer:
                 self._copies.note_link(visit.referer, leads_to_page=False)
         return outcome
 
     async def _read(self, visit: Visit) -> Case:
         started = time.perf_counter()
-        page, fingerprint, body, is_read = await self._reading.read(visit)
-        self._watch.met(visit.page_id, fingerprint.simhash, self.index.detector.max_distance)
+        case = await self._reading.read(visit, self.action_for(visit))
+        self._watch.met(visit.page_id, case.fingerprint.simhash, self.index.detector.max_distance)
         spend(self.stats, "fingerprint", time.perf_counter() - started)
-        return Case(visit, page, fingerprint, body, is_read, self.action_for(visit))
+        return case
 
     def _outcome(self, case: Case) -> Outcome:
         verdict, record = case.verdict, case.record
@@ -145,7 +135,7 @@ class Filter:
         if verdict.judge != "index" or verdict.reason:
             why = verdict.why or verdict.reason or ""
             self._kept_log.write(Kept(now(), strip_user(visit.url), verdict.judge, why, verdict.beside))
-        self._copies.keep(visit)
+        self._copies.depths.keep(visit.page_id, visit.depth)
         self._bench.canonicals.keep(visit.url, case.page.canonical)
         self._barren.expect(visit.page_id, None if outcome.unchanged else visit.kind)
         if verdict.status == "new" and self.unreached.reads():
@@ -193,13 +183,6 @@ class Filter:
         """Takes a near-duplicate out of the stats: its record was wrong, and the page is judged again."""
         for name in ("pages", "duplicate", *counts_of(record)):
             self.stats.inc_value(f"dedup/{name}", -1)
-
-    def _tell_undone(self, line: bytes, why: str) -> None:
-        self._undo(json.loads(line), why)
-
-    def _undo(self, record: Record, why: str) -> None:
-        with suppress(OSError):  # it was logged that the log can't be written, and Scrapy's log tells it, too
-            self.log.write({**record, "time": now(), "undone": why})
 
     def gave(self, page_id: str, kind: str, verdict: Verdict) -> None:
         """Says that an item of a page has been processed; see `Visit.kind`."""

@@ -10,20 +10,20 @@
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from dedup.droplog.log import DropLog
-from dedup.droplog.record import Record
-from dedup.filter.bodies import Content
 from dedup.filter.carried import Cargoes
+from dedup.filter.case import Case
 from dedup.filter.claims import Claimant
 from dedup.filter.noise.probe import Probe
-from dedup.filter.recording import make_record
+from dedup.filter.recording import make_record, undo
 from dedup.filter.soft_404 import RULE as SOFT_404
 from dedup.filter.soft_404 import Soft404s
 from dedup.filter.stats import Stats, spend
-from dedup.filter.visit import Crawl, Visit
+from dedup.filter.visit import Crawl
 from dedup.filter.watch.alarm import Alarm
 from dedup.filter.watch.audit import Audit
 from dedup.filter.watch.barren import Barren
@@ -31,57 +31,41 @@ from dedup.filter.watch.canonical import Canonicals
 from dedup.filter.watch.doubts import Watch
 from dedup.filter.watch.drop import is_certain
 from dedup.filter.watch.retries import Retries
-from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.filter.watch.unreached import Unreached
+from dedup.fingerprint.simhash import distance
 from dedup.index import Index, Verdict
-from dedup.page.html import Page
+from dedup.latest import Latest
 from dedup.page.ids import have_one_address
 from dedup.printing import inert
-from dedup.settings import Action, FilterSettings
+from dedup.settings import FilterSettings
 
 logger = logging.getLogger(__name__)
 
-_NOTHING = Verdict.unjudged(None)
 
-
-@dataclass(slots=True)
-class Case:
-    """A page before its judges."""
-
-    visit: Visit
-    page: Page
-    fingerprint: Fingerprint
-    body: Content | None  #: what is known of its bytes
-    is_read: bool  #: false if they were met before: then the page has no tokens
-    action: Action  #: what is done with it if it is a near-duplicate
-    verdict: Verdict = _NOTHING
-    claimed: Verdict = _NOTHING  #: what the index has said
-    record: Record | None = None  #: if it is a near-duplicate
-
-
-@dataclass
 class Bench:
-    """What the judges of one crawl know."""
+    """What the judges of one crawl know, and those who see to what they have decided."""
 
-    index: Index
-    log: DropLog
-    stats: Stats
-    crawl: Crawl
-    settings: FilterSettings
-    claimant: Claimant
-    watch: Watch
-    barren: Barren
-    probe: Probe
-    audit: Audit
-
-    def __post_init__(self) -> None:
-        fetches = self.settings.probe and self.crawl.fetches
-        self.soft_404s = Soft404s(
-            self.index, self.probe, self.stats, self.crawl, self.watch.undo, fetches=fetches
-        )
-        self.retries = Retries(self.index.detector.max_distance)
-        self.cargoes = Cargoes(self.index.settings.scope)
-        self.alarm = Alarm(self.settings.max_cluster, self.stats)
+    def __init__(
+        self, index: Index, log: DropLog, stats: Stats, crawl: Crawl, settings: FilterSettings
+    ) -> None:
+        self.index = index
+        self.log = log
+        self.stats = stats
+        self.crawl = crawl
+        self.watch = Watch(index, stats, crawl, partial(undo, log))
+        self.claimant = Claimant(index, settings.on_index_failure, stats, crawl.stop, crawl.is_closing)
+        self.barren = Barren(self.claimant, self.watch)
+        fetches = settings.probe and crawl.fetches
+        self.probe = Probe(index, stats, crawl, self.watch.undo, fetches=fetches)
+        self.soft_404s = Soft404s(index, self.probe, stats, crawl, self.watch.undo, fetches=fetches)
+        self.alarm = Alarm(settings.max_cluster, stats)
+        self.audit = Audit(index, settings.audit, stats, crawl.fetch, self.watch.undo)
+        self.cargoes = Cargoes(index.settings.scope)
         self.canonicals = Canonicals()
+        self.shown = Latest[str, int]()  # simhashes of kept pages that this crawl has met again, by page id
+        self.retries = Retries(index.detector.max_distance)
+        #: What only near-duplicates link to; it is told what the crawl asks for.
+        self.unreached = Unreached(stats)
 
     async def decide(self, case: Case) -> Verdict:
         """Asks the judges in their order, and returns the verdict, with the name of the judge that decided."""
@@ -93,11 +77,6 @@ class Bench:
                 case.verdict = replace(found, judge=judge.name, beside=found.beside or beside)
                 heard = found.status
         return case.verdict
-
-    async def claim(self, case: Case) -> Verdict:
-        """Claims the page in the index."""
-        visit = case.visit
-        return await self.claimant.claim(visit.page_id, visit.url, case.fingerprint, visit.carried)
 
 
 async def _asked_again(bench: Bench, case: Case) -> Verdict | None:
@@ -117,24 +96,22 @@ async def _index(bench: Bench, case: Case) -> Verdict:
     """drops a page that is equal to a kept one, or whose own content is that of a kept one; files any other"""
     began = time.perf_counter()
     visit, simhash = case.visit, case.fingerprint.simhash
-    verdict = case.claimed = await bench.claim(case)
+    verdict = case.claimed = await bench.claimant.claim_case(case)
     if verdict.status == "same" and simhash is not None:
-        bench.watch.met_again(visit.page_id, simhash)
+        bench.shown[visit.page_id] = simhash
     elif case.page.markup and verdict.of and have_one_address(visit.url, verdict.of):
         await bench.probe.meet(verdict.of_id, case.page)
     spend(bench.stats, "claim", time.perf_counter() - began)
     if not bench.crawl.is_closing():
-        has_waited = await bench.soft_404s.ask(visit, case.page, verdict)
+        has_waited = await bench.soft_404s.ask(case)
         if has_waited and not verdict.kept:  # meanwhile the kept page may have failed
-            verdict = case.claimed = await bench.claim(case)
+            verdict = case.claimed = await bench.claimant.claim_case(case)
     return verdict
 
 
 async def _soft_404(bench: Bench, case: Case) -> Verdict | None:
     """drops a page that says what its host says where nothing is; keeps a page for which only such a page would be kept"""
-    if bench.crawl.is_closing():
-        return None
-    return await bench.soft_404s.check(case.visit, case.page, case.fingerprint, case.verdict)
+    return None if bench.crawl.is_closing() else await bench.soft_404s.check(case)
 
 
 async def _probe(bench: Bench, case: Case) -> Verdict | None:
@@ -146,7 +123,7 @@ async def _probe(bench: Bench, case: Case) -> Verdict | None:
 
 async def _barren(bench: Bench, case: Case) -> Verdict:
     """keeps a copy of a page of which no item came, though items come of others like it: the copy takes its place"""
-    return await bench.barren.give_way(case.visit, case.fingerprint, case.claimed, case.verdict)
+    return await bench.barren.give_way(case)
 
 
 async def _carries(bench: Bench, case: Case) -> Verdict | None:
@@ -157,8 +134,8 @@ async def _carries(bench: Bench, case: Case) -> Verdict | None:
 
 async def _outdated(bench: Bench, case: Case) -> Verdict | None:
     """keeps a copy of a page that shows something else by now"""
-    of_id, of_simhash = case.verdict.of_id or "", case.verdict.of_simhash or 0
-    if bench.watch.is_outdated(of_id, of_simhash, bench.index.detector.max_distance):
+    filed, shown = case.verdict.of_simhash or 0, bench.shown.get(case.verdict.of_id or "")
+    if shown is not None and distance(filed, shown) > bench.index.detector.max_distance:
         return Verdict.unjudged("outdated")
     return None
 

@@ -4,13 +4,15 @@ import asyncio
 import logging
 
 from dedup.compiled import fast
-from dedup.filter.bodies import Bodies, Content
+from dedup.filter.bodies import Bodies
+from dedup.filter.case import Case
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Visit
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.page.html import Page
 from dedup.printing import inert
+from dedup.settings import Action
 
 logger = logging.getLogger(__name__)
 
@@ -30,24 +32,25 @@ class Reading:
         #: Large pages are read one at a time: with each other, too, they would share one interpreter.
         self._aside = asyncio.Lock()
 
-    async def read(self, visit: Visit) -> tuple[Page, Fingerprint, Content | None, bool]:
-        """Returns the page, its fingerprint, what is known of its body, and whether it was read.  If not, it has no tokens."""
+    async def read(self, visit: Visit, action: Action) -> Case:
+        """Returns what is read of a page, or is known of its body."""
         try:
             body = visit.body()
             key = body and self._bodies.key(body, visit.url)
             if body and key is not None and (known := self._bodies.find(key, body, visit.url)):
                 count(self._stats, "equal_bodies")
-                return known.page, known.fingerprint, known, False
+                return Case(visit, action, known.page, known.fingerprint, known, is_read=False)
             if visit.size <= ASIDE:
                 page, fingerprint = self._fingerprint(visit)
             else:
                 async with self._aside:
                     page, fingerprint = await asyncio.to_thread(self._fingerprint, visit)
             known = None if key is None else self._bodies.add(key, visit.url, page, fingerprint)
-            return page, fingerprint, known, True
+            return Case(visit, action, page, fingerprint, known)
         except Exception:
             logger.exception("Kept %s: it can't be fingerprinted", inert(visit.url))
-            return Page([], 0, "internal_error"), Fingerprint.unjudged("internal_error"), None, True
+            page, fingerprint = Page([], 0, "internal_error"), Fingerprint.unjudged("internal_error")
+            return Case(visit, action, page, fingerprint)
 
     def _fingerprint(self, visit: Visit) -> tuple[Page, Fingerprint]:
         page = visit.read()

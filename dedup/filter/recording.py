@@ -3,8 +3,11 @@
 A near-duplicate is counted by its record, so that it can be taken back.
 """
 
+import json
 from collections.abc import Iterator
+from contextlib import suppress
 
+from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record, make, now
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Outcome, Visit
@@ -54,6 +57,12 @@ def make_record(
         depth=visit.depth,
         undone=None,
     )
+
+
+def undo(log: DropLog, line: bytes, why: str) -> None:
+    """Says in the log that the drop on a line of it was wrong."""
+    with suppress(OSError):  # it was logged that the log can't be written, and Scrapy's log tells it, too
+        log.write({**json.loads(line), "time": now(), "undone": why})
 
 
 def count_page(stats: Stats, outcome: Outcome) -> None:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from msgspec import Struct, field
 from xxhash import xxh3_128_hexdigest
 
+from dedup.filter.case import Case
 from dedup.filter.noise.error_page import Address, ErrorPage, in_common
 from dedup.filter.noise.gaps import SEVERAL
 from dedup.filter.noise.kinds import SECTION
@@ -85,11 +86,12 @@ class Soft404s:
         # Of headings, with their hosts and without the words of addresses: digests of them with these.
         self._headings = Latest[int, int]()
 
-    async def ask(self, visit: Visit, page: Page, verdict: Verdict) -> bool:
+    async def ask(self, case: Case) -> bool:
         """Asks the host of a page what it shows at addresses that lead nowhere, or waits for that answer.  Returns whether it did.
 
-        Meanwhile the kept page that a verdict names may have failed.
+        Meanwhile the kept page that the claim has named may have failed.
         """
+        visit, verdict = case.visit, case.claimed
         if not self._may_be_one(visit, verdict):
             return False
         site = self._site(visit.url)
@@ -99,7 +101,7 @@ class Soft404s:
         of = verdict.of_id or (verdict.near.page_id if verdict.near else "")
         control = next((page_id for page_id in site.kept if page_id not in {of, visit.page_id}), None)
         if not site.is_asked:
-            site.suspects += _names_another(visit.url, verdict) or self._repeats(visit.url, page.heading)
+            site.suspects += _names_another(visit.url, verdict) or self._repeats(visit.url, case.page.heading)
         is_first = not site.is_asked and site.suspects >= SEVERAL  # one may be just a copy
         is_due = site.dropped >= site.due and not site.turn.locked()
         if control is None or not (is_first or is_due) or not self._probe.asking.may_ask(visit.url):
@@ -130,8 +132,9 @@ class Soft404s:
         site = self._sites[name] = self._sites.get(name) or _Site()
         return site
 
-    async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
+    async def check(self, case: Case) -> Verdict:
         """Returns the verdict on a claimed page: "duplicate" by the rule "soft_404" if it is one, and not the first."""
+        visit, verdict = case.visit, case.verdict
         if not self._may_be_one(visit, verdict):
             return verdict
         site = self._site(visit.url)
@@ -139,7 +142,7 @@ class Soft404s:
         found = verdict
         if site.shown is not None:
             try:
-                found = await self._judge(site, site.shown, visit, page, fingerprint, verdict)
+                found = await self._judge(site, site.shown, case)
             except Exception as error:  # noqa: BLE001 (as in `ask`)
                 logger.debug("It is not known whether %s is a soft 404: %s", inert(visit.url), error)
                 count(self._stats, "probe/failed")
@@ -185,16 +188,9 @@ class Soft404s:
         name = xxh3_128_hexdigest(f"{self._index.run} {host(url)} {number}".encode()).translate(_LETTERS)
         return f"{origin(url)}/{name}"
 
-    async def _judge(
-        self,
-        site: _Site,
-        shown: ErrorPage,
-        visit: Visit,
-        page: Page,
-        fingerprint: Fingerprint,
-        verdict: Verdict,
-    ) -> Verdict:
-        if not shown.is_like(visit.url, page if page.tokens else visit.read()):
+    async def _judge(self, site: _Site, shown: ErrorPage, case: Case) -> Verdict:
+        visit, verdict, fingerprint = case.visit, case.verdict, case.fingerprint
+        if not shown.is_like(visit.url, case.page if case.page.tokens else visit.read()):
             firsts = [page_id for page_id, _ in site.first.values()]
             is_of_one = verdict.status == "duplicate" and verdict.of_id in firsts
             return Verdict("unjudged", reason=RULE) if is_of_one else verdict

@@ -52,69 +52,51 @@ class Visit:
         *,
         encoding: str | None = None,
         asked: str = "",
-        depth: int = 0,
-        is_seed: bool = False,
-        referer: str | None = None,
-        action: Action | None = None,
-        origin: Any = None,
+        **fields: Any,
     ) -> Self:
         """Returns a page of HTML that was fetched from a URL, which is its page id; ``detector`` is that of the index.
 
         ``encoding`` is the character set that the server named, if it named one.  ``asked`` is the URL that was asked
-        for, be it this one or not.  The other keywords are the fields of these names.
+        for, be it this one or not.  The other keywords are fields of a visit.
 
         >>> visit = Visit.of_html("<p>the <a href=lamp>lamp</a>", "http://a.org/", Detector())
         >>> visit.page_id, visit.read().tokens, visit.links()
         ('http://a.org/', ['the', '/lamp', 'lamp'], ['http://a.org/lamp'])
         """
         page = _Markup(html, url, encoding, detector)
-        return cls(
-            url,
-            url,
-            page.read,
-            referer=referer,
-            depth=depth,
-            size=len(html),
-            is_seed=is_seed,
-            action=action,
-            asked=asked if asked != url else "",
-            links=page.links,
-            origin=origin,
-            body=page.body,
-        )
+        fields["asked"] = asked if asked != url else ""
+        return cls(url, url, page.read, size=len(html), links=page.links, body=page.body, **fields)
 
 
+@dataclass
 class _Markup:
     """HTML, which is decoded and parsed when it is first needed, and only once."""
 
-    def __init__(self, html: bytes | str, url: str, encoding: str | None, detector: Detector) -> None:
-        self._html = html
-        self._url = url
-        self._encoding = encoding
-        self._detector = detector
+    html: bytes | str
+    url: str
+    encoding: str | None
+    detector: Detector
 
     @cached_property
     def _text(self) -> str:
-        return decode(self._html, self._encoding)
+        return decode(self.html, self.encoding)
 
     @cached_property
     def _root(self) -> etree._Element:
         return parse(self._text)
 
     def read(self) -> Page:
-        return self._detector.read(self._text, self._url, lambda _: self._root)
+        return self.detector.read(self._text, self.url, lambda _: self._root)
 
     def links(self) -> list[str]:
-        return addresses(self._root, self._url)
+        return addresses(self._root, self.url)
 
     def body(self) -> Body | None:
         """Returns its bytes, if it is certain how they are decoded."""
-        codec = charset(self._encoding or "")
-        return (
-            Body(self._html, codec.replace("_", "-"), "html")
-            if codec and isinstance(self._html, bytes)
-            else None
-        )
+        codec = charset(self.encoding or "")
+        if not codec or isinstance(self.html, str):
+            return None
+        return Body(self.html, codec.replace("_", "-"), "html")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ import asyncio
 from collections import Counter
 from contextlib import suppress
 
+from dedup.filter.case import Case
 from dedup.filter.claims import Claimant
 from dedup.filter.visit import Visit
 from dedup.filter.watch.doubts import INTERVAL, MAX_AGAIN, Watch
-from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Verdict
 from dedup.index.batching import end
 from dedup.latest import Latest
@@ -96,15 +96,12 @@ class Barren:
         for page_id in page_ids:
             await self._claimant.release(page_id)
 
-    async def give_way(
-        self, visit: Visit, fingerprint: Fingerprint, claimed: Verdict, verdict: Verdict
-    ) -> Verdict:
+    async def give_way(self, case: Case) -> Verdict:
         """Returns the verdict on a page, which takes the place of a barren one if it is a copy of that."""
+        visit, verdict = case.visit, case.verdict
 
         async def judged_anew() -> Verdict:
-            if claimed.status == "new":
-                return claimed
-            return await self._claimant.claim(visit.page_id, visit.url, fingerprint, visit.carried)
+            return case.claimed if case.claimed.status == "new" else await self._claimant.claim_case(case)
 
         if self._is_tried(visit, verdict) and self._claimant.is_open(of_id := verdict.of_id or ""):
             with suppress(TimeoutError):  # that page may itself wait for the place of this one

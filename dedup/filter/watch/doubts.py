@@ -73,8 +73,6 @@ class Watch:
         self._certain_count = 0
         self._again = Latest[str, int](REMEMBERED)  # how often page ids were fetched again
         self._processed = Latest[str, None](REMEMBERED)  # page ids that `settle` has told of last
-        # Simhashes that pages had when they were met again, by page id.
-        self._shown = Latest[str, int](REMEMBERED)
         self._task: asyncio.Task[None] | None = None
         self._annulling: asyncio.Task[None] | None = None
 
@@ -208,14 +206,6 @@ class Watch:
         old = drops[0].of_simhash if drops else None
         if old is not None and (simhash is None or distance(simhash, old) > max_distance):
             self.undo(page_id, "the page that it duplicated shows something else now")
-
-    def met_again(self, page_id: str, simhash: int) -> None:
-        """Notes what a page shows that this crawl has kept once more."""
-        self._shown[page_id] = simhash
-
-    def is_outdated(self, of_id: str, of_simhash: int, max_distance: int) -> bool:
-        """Returns whether a kept page shows something else by now than what it is filed with."""
-        return of_id in self._shown and distance(of_simhash, self._shown[of_id]) > max_distance
 
     def _forget(self, of_id: str) -> list[Drop]:
         """Stops waiting for a page, and returns what was dropped for it."""

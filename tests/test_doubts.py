@@ -16,7 +16,7 @@ from dedup.filter.watch import doubts
 from dedup.filter.watch.doubts import Watch
 from dedup.filter.watch.drop import Drop
 from tests.support.coroutines import driven
-from tests.support.filters import FailingIndex, Notes, fingerprint
+from tests.support.filters import DETECTOR, FailingIndex, Notes, fingerprint
 from tests.support.waiting import until
 
 
@@ -139,13 +139,14 @@ async def test_what_was_dropped_for_a_page_that_turns_out_to_be_none_is_fetched_
 async def test_a_page_that_is_met_with_another_content_turns_out_to_be_none() -> None:
     async with watching() as run:
         await run.add("a", "b")
-        for simhash in (0, 0b111):
-            run.watch.met("a", simhash, 3)
+        near = 2**DETECTOR.max_distance - 1
+        for simhash in (0, near):
+            run.watch.met("a", simhash)
             assert run.again == []
-        run.watch.met("a", 0b1111, 3)
+        run.watch.met("a", 2 * near + 1)
         assert run.again == ["request of b"]
         await run.add("a", "c", certain=True)
-        run.watch.met("a", None, 3)
+        run.watch.met("a", None)
         assert run.again == ["request of b", "request of c"]
         assert not run.watch.is_waiting()
 

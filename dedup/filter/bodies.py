@@ -81,7 +81,9 @@ class Bodies:
 
     def add(self, key: int, url: str, page: Page, fingerprint: Fingerprint) -> Content | None:
         """Remembers what a body gave, unless that depends on more than the folder, or can't be judged anyway."""
-        named_itself = _path(page.canonical) == _path(url)  # it may have done so by a link to nothing
+        named_itself = without_query(page.canonical) == without_query(
+            url
+        )  # it may have done so by a link to nothing
         if fingerprint.reason is not None or page.body or page.data or named_itself:
             return None
         if len(page.heading) > MAX_HEADING:
@@ -107,5 +109,6 @@ def named(page: Page, url: str) -> Page:
     return page._replace(names=shared(address_words(url), page.heading), place=place(url))
 
 
-def _path(url: str) -> str:
+def without_query(url: str) -> str:
+    """Returns a URL without its query and its fragment."""
     return url.partition("#")[0].partition("?")[0]

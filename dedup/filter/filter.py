@@ -114,7 +114,7 @@ class Filter:
     async def _read(self, visit: Visit) -> Case:
         started = time.perf_counter()
         case = await self._reading.read(visit, self.action_for(visit))
-        self._watch.met(visit.page_id, case.fingerprint.simhash, self.index.detector.max_distance)
+        self._watch.met(visit.page_id, case.fingerprint.simhash)
         spend(self.stats, "fingerprint", time.perf_counter() - started)
         return case
 
@@ -222,16 +222,15 @@ class Filter:
         """
         count(self.stats, "asked_again")
         if alike:
-            self._bench.retries.add(page_id, simhash)
+            self._bench.asked_again[page_id] = simhash
         self.listener.failed(page_id)
         await self._claimant.release(page_id)
         self._watch.undo(page_id, "the spider has asked for the page that it duplicates once more")
 
     def is_open(self, page_id: str) -> bool:
         """Returns whether a page was kept and has neither been handed over nor failed yet."""
-        return self.listener.is_open(page_id) or self._claimant.is_open(
-            page_id
-        )  # one that can't be judged, too
+        # The listener knows those that can't be judged, too.
+        return self.listener.is_open(page_id) or self._claimant.is_open(page_id)
 
     def is_busy(self) -> bool:
         """Returns whether a crawl with nothing else to do should go on: a drop is uncertain, or the audit still fetches.
@@ -252,7 +251,7 @@ class Filter:
     @property
     def doubts(self) -> int:
         """How many drops may yet be undone, since their kept pages are not done."""
-        return len(self._watch)
+        return self._watch.count
 
     def end_doubts(self) -> None:
         """Has all pages fetched again whose drops are still uncertain.  Whoever goes on with the crawl judges them anew.

@@ -15,7 +15,6 @@ from functools import partial
 from typing import NamedTuple
 
 from dedup.droplog.log import DropLog
-from dedup.filter.carried import Cargoes
 from dedup.filter.case import Case
 from dedup.filter.claims import Claimant
 from dedup.filter.noise.probe import Probe
@@ -30,10 +29,10 @@ from dedup.filter.watch.barren import Barren
 from dedup.filter.watch.canonical import Canonicals
 from dedup.filter.watch.doubts import Watch
 from dedup.filter.watch.drop import is_certain
-from dedup.filter.watch.retries import Retries
 from dedup.filter.watch.unreached import Unreached
 from dedup.fingerprint.simhash import distance
 from dedup.index import Index, Verdict
+from dedup.index.entry import scope_mask
 from dedup.latest import Latest
 from dedup.page.ids import have_one_address
 from dedup.printing import inert
@@ -60,12 +59,17 @@ class Bench:
         self.soft_404s = Soft404s(index, self.probe, stats, crawl, self.watch.undo, fetches=fetches)
         self.alarm = Alarm(settings.max_cluster, stats)
         self.audit = Audit(index, settings.audit, stats, crawl.fetch, self.watch.undo)
-        self.cargoes = Cargoes(index.settings.scope)
         self.canonicals = Canonicals()
-        self.shown = Latest[str, int]()  # simhashes of kept pages that this crawl has met again, by page id
-        self.retries = Retries(index.detector.max_distance)
+        #: By page id: the simhashes of pages that were asked for again by their callbacks, and of kept ones that were met again.
+        self.asked_again, self.shown = Latest[str, int | None](), Latest[str, int]()
+        #: By digests of contents and their scopes: what their first requests carried.
+        self.carried = Latest[int, int]()
         #: What only near-duplicates link to; it is told what the crawl asks for.
         self.unreached = Unreached(stats)
+
+    def differ(self, simhash: int, other: int) -> bool:
+        """Returns whether a page shows something else than before, by the simhashes."""
+        return distance(simhash, other) > self.index.detector.max_distance
 
     async def decide(self, case: Case) -> Verdict:
         """Asks the judges in their order, and returns the verdict, with the name of the judge that decided."""
@@ -81,9 +85,12 @@ class Bench:
 
 async def _asked_again(bench: Bench, case: Case) -> Verdict | None:
     """keeps a page that still shows what its callback could do nothing with"""
-    if bench.retries.shows(case.visit.page_id, case.fingerprint.simhash):
-        return Verdict.unjudged("asked_again")
-    return None
+    page_id, simhash = case.visit.page_id, case.fingerprint.simhash
+    shown = bench.asked_again.pop(page_id, None)
+    if simhash is None or shown is None or bench.differ(simhash, shown):
+        return None
+    bench.asked_again[page_id] = shown
+    return Verdict.unjudged("asked_again")
 
 
 async def _read(bench: Bench, case: Case) -> Verdict | None:
@@ -128,16 +135,16 @@ async def _barren(bench: Bench, case: Case) -> Verdict:
 
 async def _carries(bench: Bench, case: Case) -> Verdict | None:
     """keeps a page that equals a kept one, since its request carried other data of the spider"""
-    is_other = bench.cargoes.differ(case.visit, case.fingerprint)
-    return replace(case.verdict, reason="carries") if is_other else None
+    visit = case.visit
+    content = case.fingerprint.digest ^ scope_mask(bench.index.settings.scope, visit.url)
+    carried = bench.carried[content] = bench.carried.get(content, visit.carried)
+    return replace(case.verdict, reason="carries") if carried != visit.carried else None
 
 
 async def _outdated(bench: Bench, case: Case) -> Verdict | None:
     """keeps a copy of a page that shows something else by now"""
     filed, shown = case.verdict.of_simhash or 0, bench.shown.get(case.verdict.of_id or "")
-    if shown is not None and distance(filed, shown) > bench.index.detector.max_distance:
-        return Verdict.unjudged("outdated")
-    return None
+    return Verdict.unjudged("outdated") if shown is not None and bench.differ(filed, shown) else None
 
 
 async def _alarm(bench: Bench, case: Case) -> Verdict | None:

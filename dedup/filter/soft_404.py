@@ -61,6 +61,10 @@ class _Site(Struct):
     #: By what their requests carried: page ids of kept pages that are like that, and digests of what they said.
     first: dict[int, tuple[str, int]] = {}
 
+    def give_up(self) -> None:
+        """A page of the host looks like a wall: no page of it is taken for a soft 404 any more."""
+        self.is_asked, self.dropped, self.shown = True, 0, None
+
 
 class Soft404s:
     """Tells soft 404s on the hosts of one crawl."""
@@ -114,13 +118,13 @@ class Soft404s:
                 elif await self._probe.again(control, visit) is not None:
                     site.due *= 2
                 else:
-                    self._give_up(visit.url)
+                    site.give_up()
                     for page_id in {of, *(page_id for page_id, _ in site.first.values())}:
                         self._undo(page_id, "its host shows the same in place of other pages")
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: nothing here may cost a page)
             logger.debug("No soft 404 is known of %s: %s", inert(host(visit.url)), error)
             count(self._stats, "probe/failed")
-            self._give_up(visit.url)
+            site.give_up()
         return True
 
     def _may_be_one(self, visit: Visit, verdict: Verdict) -> bool:
@@ -161,11 +165,6 @@ class Soft404s:
         other = self._headings.get(key, whole)
         self._headings[key] = whole
         return other != whole
-
-    def _give_up(self, url: str) -> None:
-        """A page of a host looks like a wall: no page of it is taken for a soft 404 any more."""
-        if (site := self._sites.get(host(url))) is not None:
-            site.is_asked, site.dropped, site.shown = True, 0, None
 
     async def _learn(self, site: _Site, control: str, visit: Visit) -> None:
         answers = list[tuple[str, Page]]()

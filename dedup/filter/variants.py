@@ -13,6 +13,7 @@ from xxhash import xxh3_128_intdigest
 from dedup.droplog.log import DropLog, as_line
 from dedup.droplog.record import Record
 from dedup.errors import DedupError
+from dedup.filter.bodies import without_query
 from dedup.filter.noise.likeness import still_kept
 from dedup.filter.recording import make_record
 from dedup.filter.stats import Stats, count
@@ -20,7 +21,7 @@ from dedup.filter.visit import Outcome, Visit
 from dedup.filter.watch.doubts import Watch
 from dedup.filter.watch.drop import Drop
 from dedup.fingerprint.fingerprint import Fingerprint
-from dedup.index import Index, Verdict
+from dedup.index import Index
 from dedup.latest import PAGES, Latest
 from dedup.page.variance import Variance, read_variance
 from dedup.printing import inert
@@ -54,13 +55,12 @@ class Variants:
 
     def keep(self, visit: Visit, outcome: Outcome, header: bytes) -> None:
         """A page was kept that had this header; it is filed unless it could not be judged."""
-        variance = (
-            read_variance(header.decode("latin-1")) if outcome.verdict.status in {"new", "same"} else None
-        )
+        if outcome.verdict.status not in {"new", "same"}:
+            return
+        variance = read_variance(header.decode("latin-1"))
         if variance is None or (key := _key(visit, variance)) is None:
             return
-        path = visit.url.partition("#")[0].partition("?")[0]
-        self._variances[path] = variance
+        self._variances[without_query(visit.url)] = variance
         found = self._pages.get(key)
         if found is None or found.page_id == visit.page_id:
             self._pages[key] = _Original(visit.page_id, visit.url, outcome.fingerprint)
@@ -70,9 +70,14 @@ class Variants:
         if (kept := self._find(visit)) is None:
             return None
         try:
-            verdict = await self._verdict(kept)
-            if verdict is None or not (verdict.done or self._watch.may_doubt(visit.page_id, verdict.of_run)):
+            found = await still_kept(self._index, kept.page_id, kept.fingerprint.digest)
+            if found is None:
                 return None
+            _, copied = found
+            is_done = copied.done and self._index.is_own(copied.of_run)
+            if not (is_done or self._watch.may_doubt(visit.page_id, copied.of_run)):
+                return None
+            verdict = replace(copied, of=kept.url, distance=0, resemblance=1.0, rule=RULE, judge=RULE)
             record = make_record(visit, verdict, kept.fingerprint, "drop", "", None)
             self._log.write(record)
         except (DedupError, OSError, ValueError) as error:
@@ -80,24 +85,14 @@ class Variants:
             return None
         count(self._stats, RULE)
         drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash, line=as_line(record))
-        self._watch.add(kept.page_id, drop, certain=verdict.done)
+        self._watch.add(kept.page_id, drop, certain=is_done)
         return record
 
     def _find(self, visit: Visit) -> _Original | None:
-        path = visit.url.partition("#")[0].partition("?")[0]
-        variance = self._variances.get(path)
+        variance = self._variances.get(without_query(visit.url))
         key = variance and _key(visit, variance)
         kept = None if key is None else self._pages.get(key)
         return kept if kept is not None and kept.page_id != visit.page_id else None
-
-    async def _verdict(self, kept: _Original) -> Verdict | None:
-        """Returns the verdict on variants of a page; None if that is not kept any more, or is filed with another content."""
-        found = await still_kept(self._index, kept.page_id, kept.fingerprint.digest)
-        if found is None:
-            return None
-        _, copied = found
-        is_done = copied.done and self._index.is_own(copied.of_run)
-        return replace(copied, of=kept.url, distance=0, resemblance=1.0, rule=RULE, done=is_done, judge=RULE)
 
 
 def _key(visit: Visit, variance: Variance) -> int | None:

@@ -61,7 +61,7 @@ class Watch:
         self._crawl = crawl
         self._undone = undone
         self._waiting: dict[str, list[Drop]] = {}  # by the page id of the kept page
-        self._count = 0
+        self.count = 0  #: how many drops are uncertain
         # The runs of pages that are done, which have to give a sign of life.
         self._runs: dict[str, str] = {}
         # Runs that gave none for too long, and when their leases were to end as it was first seen after that.
@@ -82,11 +82,7 @@ class Watch:
         ``of_run`` is the run of the kept page; it must not be one from which nothing was heard for too long.
         """
         is_heard = of_run not in self._silent
-        return is_heard and self._again.get(page_id, 0) < MAX_AGAIN and self._count < REMEMBERED
-
-    def __len__(self) -> int:
-        """Returns how many drops are uncertain."""
-        return self._count
+        return is_heard and self._again.get(page_id, 0) < MAX_AGAIN and self.count < REMEMBERED
 
     def has_processed(self, page_id: str) -> bool:
         """Returns whether this crawl has processed a page, unless that was long ago."""
@@ -100,7 +96,7 @@ class Watch:
             self._add_certain(of_id, [drop])
             return
         self._waiting.setdefault(of_id, []).append(drop)
-        self._count += 1
+        self.count += 1
         self._since.setdefault(of_id, time.monotonic())
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look())
@@ -167,7 +163,7 @@ class Watch:
             (certain if is_certain else waiting).append(drop._replace(lease=min(drop.lease, lease)))
         if waiting:
             self._waiting[of_id] = waiting
-            self._count -= len(certain)
+            self.count -= len(certain)
             if certain:  # else a page that is met over and over would seem to be waited for all the time
                 self._since[of_id] = time.monotonic()
         else:
@@ -200,11 +196,13 @@ class Watch:
             if drops and drops[-1].page_id == page_id:
                 drops[-1] = drops[-1]._replace(links=0)
 
-    def met(self, page_id: str, simhash: int | None, max_distance: int) -> None:
+    def met(self, page_id: str, simhash: int | None) -> None:
         """Notes that a page was fetched.  If its content has changed, drops that relied on the old content are undone."""
         drops = self._certain.get(page_id) or self._waiting.get(page_id) or []
         old = drops[0].of_simhash if drops else None
-        if old is not None and (simhash is None or distance(simhash, old) > max_distance):
+        if old is not None and (
+            simhash is None or distance(simhash, old) > self._index.detector.max_distance
+        ):
             self.undo(page_id, "the page that it duplicated shows something else now")
 
     def _forget(self, of_id: str) -> list[Drop]:
@@ -212,7 +210,7 @@ class Watch:
         self._since.pop(of_id, None)
         self._runs.pop(of_id, None)
         drops = self._waiting.pop(of_id, [])
-        self._count -= len(drops)
+        self.count -= len(drops)
         if drops and not self._waiting:
             self._crawl.wake()
         return drops

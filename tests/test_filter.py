@@ -3,9 +3,10 @@
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +24,10 @@ from tests.support.waiting import LIMIT, until
 Filtering = Callable[..., AbstractAsyncContextManager[Run]]
 
 
-@pytest.fixture(params=["memory", "file"])
-def run(request: pytest.FixtureRequest, tmp_path: Path) -> Filtering:
-    """Filters over one index after the other, each at the same address."""
-    address = "memory:" if request.param == "memory" else f"file:{tmp_path / 'index.sqlite'}"
-
-    @asynccontextmanager
-    async def make(**options: Any) -> AsyncIterator[Run]:
-        options.setdefault("index", open_index(address, DETECTOR))
-        async with filtering(tmp_path / "drops.jsonl", **options) as run:
-            yield run
-
-    return make
+@pytest.fixture
+def run(tmp_path: Path) -> Filtering:
+    """Filters with one drop log."""
+    return partial(filtering, tmp_path / "drops.jsonl")
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
@@ -44,14 +37,6 @@ def records(folder: Path) -> list[dict[str, Any]]:
 
 
 # --- What becomes of a page --------------------------------------------------------------------------
-
-
-@driven
-async def test_a_page_is_kept_and_its_near_duplicate_is_dropped(run: Filtering) -> None:
-    async with run() as it:
-        assert await it.judge("a", "story") == "keep: new"
-        assert await it.judge("b", "another") == "keep: new"
-        assert await it.judge("c", "story") == "drop: /a"
 
 
 @pytest.mark.parametrize(
@@ -213,14 +198,6 @@ async def test_a_wall_is_kept_and_not_recorded(run: Filtering, tmp_path: Path) -
 
 
 @driven
-async def test_a_page_that_failed_shadows_no_other(run: Filtering) -> None:
-    async with run() as it:
-        await it.judge("a", "story")
-        await it.filter.failed("a")
-        assert await it.judge("b", "story") == "keep: new"
-
-
-@driven
 async def test_what_was_handed_over_stays_filed_whatever_fails_later(run: Filtering) -> None:
     async with run() as it:
         await it.judge("a", "story")
@@ -324,12 +301,12 @@ async def test_what_is_only_marked_is_not_fetched_again(run: Filtering) -> None:
 
 
 @driven
-async def test_pages_of_a_crawl_that_did_not_finish_shadow_nothing(tmp_path: Path) -> None:
+async def test_pages_of_a_crawl_that_did_not_finish_shadow_nothing(run: Filtering, tmp_path: Path) -> None:
     address = f"file:{tmp_path / 'index.sqlite'}"
-    async with filtering(tmp_path / "drops.jsonl", open_index(address, DETECTOR), finished=False) as it:
+    async with run(open_index(address, DETECTOR), finished=False) as it:
         await it.judge("a?v=1", "story")
         await it.filter.handed_over("a?v=1")
-    async with filtering(tmp_path / "drops.jsonl", open_index(address, DETECTOR)) as it:
+    async with run(open_index(address, DETECTOR)) as it:
         assert await it.judge("a?v=2", "story") == "keep: new"
 
 

@@ -27,6 +27,7 @@ from dedup.filter.reading import LARGE
 from dedup.page.read import read
 from tests.support.coroutines import driven
 from tests.support.crawls import words
+from tests.support.strangers import ROWS
 from tests.support.waiting import LIMIT
 
 HOST = "http://a.example"
@@ -390,20 +391,11 @@ def test_a_counter_in_one_card_is_known_in_all() -> None:
     assert left(shop("another", 1), known) == left(shop("another", 2), known) != left(shop("third", 1), known)
 
 
-ROWS = [
-    ("<table>{}</table>", "<tr><th>{}<td>{}"),
-    ("<table>{}</table>", "<tr><td class=l>{}<td class=v>{} EUR"),
-    ("<dl>{}</dl>", "<dt>{}</dt><dd>{}</dd>"),
-    ("<ul>{}</ul>", "<li><b>{}:</b> {}"),
-    ("<ul>{}</ul>", "<li><p>{}<p>{}"),
-    ("{}", "<div class=row><p class=l>{}</p><p class=v>{}</p></div>"),
-    ("{}", "<h3>{}</h3><p>{}</p>"),
-]
-
-
-@pytest.mark.parametrize(("rows", "row"), ROWS)
+@pytest.mark.parametrize("form", ["table", "terms", "items", "cards", "headings"])
 @pytest.mark.parametrize("said", [str, lambda value: words(value, 1)])
-def test_what_is_live_in_a_row_is_known_by_its_label(rows: str, row: str, said: Callable[[int], str]) -> None:
+def test_what_is_live_in_a_row_is_known_by_its_label(form: str, said: Callable[[int], str]) -> None:
+    rows, row = ROWS[form]
+
     def facts(name: str, answer: int, size: int = 7) -> str:
         found = {"seen": said(10 + answer), "size": said(size), "free": said(50 + 2 * answer)}
         return f"<h1>{name}</h1>{rows.format(''.join(row.format(*each) for each in found.items()))}"

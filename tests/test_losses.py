@@ -10,6 +10,7 @@ import pytest
 from tests.support.coroutines import driven
 from tests.support.living import HOST, Answering, Chance, crawl, shuffled, slug
 from tests.support.pages.everyday import name, text
+from tests.support.strangers import ROWS
 
 Said = Sequence[Any] | str
 WORDS = "red", "green", "blue", "gold", "pink"
@@ -104,17 +105,8 @@ async def test_what_stands_among_what_changes_is_not_lost(kind: str, things: int
         assert (await crawl(shuffled(pages, order), seed=order)).lost() == set()
 
 
-#: How three facts of a thing are told.
-FACTS = {
-    "table": ("<table>{}</table>", "<tr><th>{}<td>{}"),
-    "columns": ("<table><tr>{}</table>", "<td title={}>{}"),
-    "terms": ("<dl>{}</dl>", "<dt>{}</dt><dd>{}</dd>"),
-    "cards": ("{}", "<div class=row><div class=l>{}</div><div class=v>{}</div></div>"),
-    "headings": ("{}", "<h3>{}</h3><p>{}</p>"),
-    "items": ("<ul>{}</ul>", "<li>{}: {}"),
-    "items without labels": ("<ul>{}</ul>", "<!-- {} --><li>{}"),
-    "images": ("{}", "<img alt={} src=/{}.png>"),
-}
+#: How three facts of a thing are told, of `ROWS`.
+FACTS = "table", "cells", "terms", "cards", "headings", "items", "items alone", "images"
 BANKS = "", "fed", "ecb", "boe", "imf"
 #: Addresses that may be one page's, for all that their names tell.
 MAYBE_ONE: dict[str, Callable[[str, str], str]] = {
@@ -137,7 +129,7 @@ async def test_what_a_parameter_or_a_folder_names_is_not_lost_beside_live_facts(
         if said == "word":
             rows = {"Rate": WORDS[rate], "Views": WORDS[views]}
         rows["Now"] = f"{chance.randrange(10, 24)}:{chance.randrange(10, 60)}"
-        all_rows, row = FACTS[facts]
+        all_rows, row = ROWS[facts]
         told = all_rows.format("".join(row.format(*each) for each in rows.items()))
         return f"<h1>{name(thing)}</h1><p>{text(60, thing)}</p>{told}"
 

@@ -52,16 +52,6 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @driven
-async def test_what_was_dropped_for_a_page_that_is_done_is_not() -> None:
-    async with watching() as run:
-        await run.add("a", "b")
-        run.watch.settle("a", processed=True)
-        assert not run.watch.is_waiting()
-    assert run.again == []
-    assert run.counts == {}
-
-
-@driven
 async def test_a_crawl_is_woken_when_it_waits_for_no_page_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     woken = list[bool]()
     async with watching() as run:
@@ -72,6 +62,7 @@ async def test_a_crawl_is_woken_when_it_waits_for_no_page_any_more(monkeypatch: 
         assert woken == []
         run.watch.settle("c", processed=True)
         assert woken == [False]
+    assert (run.again, run.counts) == ([], {})
 
 
 @driven
@@ -273,11 +264,17 @@ async def test_a_drop_is_certain_once_the_run_of_the_kept_page_has_given_a_sign_
         assert run.again == []
 
 
+@pytest.mark.parametrize(("patience", "silence"), [(doubts.PATIENCE, doubts.SILENCE), (0.001, 1e9)])
 @driven
-async def test_what_was_dropped_for_a_page_of_a_run_that_died_before_is_fetched_again() -> None:
-    """Its lease has not ended when the drop is made, but it is never renewed."""
+async def test_what_was_dropped_for_a_page_of_a_run_that_died_before_is_fetched_again(
+    monkeypatch: pytest.MonkeyPatch, patience: float, silence: float
+) -> None:
+    """Its lease has not ended when the drop is made, and is waited for, but it is never renewed."""
+    monkeypatch.setattr(doubts, "PATIENCE", patience)
+    monkeypatch.setattr(doubts, "SILENCE", silence)
     async with watching_others() as (run, index):
         await looks(run, index)
+        assert run.watch.is_waiting()
         await index.forget(["a"])  # as a page of a dead run, it casts no shadow any more
         await until(lambda: not run.watch.is_waiting())
         assert run.again == ["request of b"]
@@ -304,18 +301,6 @@ async def test_whoever_has_met_the_kept_page_again_answers_for_it(monkeypatch: p
         leases["heir"] = 3.0
         await until(lambda: not run.watch.is_waiting())
         assert run.again == []
-
-
-@driven
-async def test_the_lease_of_a_silent_run_is_waited_for_to_judge_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doubts, "PATIENCE", 0.001)
-    monkeypatch.setattr(doubts, "SILENCE", 1e9)
-    async with watching_others() as (run, index):
-        await looks(run, index)
-        assert run.watch.is_waiting()
-        await index.forget(["a"])  # its lease has ended
-        await until(lambda: not run.watch.is_waiting())
-        assert run.again == ["request of b"]
 
 
 @driven

@@ -4,6 +4,7 @@ A site of the tests answers every address; a test says which of its addresses ar
 """
 
 import asyncio
+import itertools
 import json
 import random
 from collections import Counter
@@ -252,13 +253,104 @@ async def test_without_a_probe_nobody_asks(tmp_path: Path) -> None:
 # --- Nothing is lost ------------------------------------------------------------------------------------
 
 
-@driven
-async def test_the_page_that_is_shown_everywhere_else_is_kept_at_its_own_address(tmp_path: Path) -> None:
+class Scene(NamedTuple):
+    """A site, the paths that are visited, those that have to be kept, and the stats that have to be there, or must not."""
+
+    served: Served
+    paths: list[str]
+    wanted: list[str]
+    has: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ("soft_404",)
+
+
+def search_everywhere() -> Scene:
     """A shop whose search page is the answer to everything that it doesn't know."""
     search = page("Search", words("search", 100))
-    found = await crawl(shop(lambda path: search), ["/", "/search", *THINGS, *DEAD], tmp_path / "log")
-    assert {*THINGS} < {*found.kept}
-    assert len(found.kept) == 1 + len(THINGS) + 1
+    return Scene(shop(lambda path: search), ["/", "/search", *THINGS, *DEAD], THINGS, ("soft_404",), ())
+
+
+def redirects_to_the_home_page() -> Scene:
+    """Each is kept: the alarm doesn't know a login from a home page."""
+    wanted = ["/", *THINGS]
+    return Scene(
+        shop(lambda path: (302, "/")), [*wanted, *DEAD], wanted, lacks=("soft_404", "soft_404/hosts")
+    )
+
+
+def application_with_pages_of_its_own() -> Scene:
+    paths = ["/", *(f"/about/{name}" for name in words("about", 5).split())]
+    served = Served(lambda path: page("About", words(path, 100)) if path in paths else SHELL)
+    return Scene(served, [*paths, *THINGS], [*paths, *THINGS], lacks=())
+
+
+def application_beside_pages(shell: str) -> Scene:
+    """What its scripts would show at an address that leads nowhere is not known."""
+    paths = ["/", *THINGS, *(f"/app/{words(('app', n), 1)}" for n in range(30))]
+    shown = page("The shop", SHELLS[shell])
+    return Scene(shop(lambda path: shown), paths, paths, has=("alarms",))
+
+
+def register_that_makes_up_entries() -> Scene:
+    """Addresses that lead nowhere show any entry, another one each time."""
+    entries, served = [f"/entry/{n}" for n in range(40)], itertools.count(1)
+
+    def answer(path: str) -> str:
+        seed = path if path in entries else f"/entry/{next(served) % 40}"
+        return page("Entry", f"{words('shared', 60)} {words(seed, 15)}")
+
+    return Scene(Served(answer), entries, entries)
+
+
+def down_with_status_200() -> Scene:
+    """From the eleventh page on every address shows the same, kept pages, too: that is no soft 404."""
+    shown, served = shop(lambda path: (404, "")).answer, itertools.count(1)
+    site = Served(lambda path: shown(path) if next(served) <= 10 else page("We are down", SORRY))
+    return Scene(site, ["/", *THINGS], THINGS, has=("alarms",))
+
+
+def wall_like_what_is_shown_where_nothing_is() -> Scene:
+    """Some sites show those whom they ban that a page is not there.  What was dropped meanwhile is fetched again."""
+    many, served = [f"/more/{n}/{words(('more', n), 1)}" for n in range(120)], itertools.count(1)
+    nothing = page("Not found", SORRY)
+    shown = shop(lambda path: page("More", words(path, 120)) if path in many else nothing).answer
+    site = Served(lambda path: shown(path) if next(served) <= 100 else nothing)
+    return Scene(site, ["/", *THINGS, *DEAD[:6], *many], [*THINGS, *many], ("fetched_again",), ())
+
+
+def page_that_says_the_same_but_for_a_few_words() -> Scene:
+    """It is no copy of what is shown where nothing is."""
+    sorry = f"{SORRY} {words('more', 300)}"
+    almost = page("Not found", f"{sorry} but the brass lamp is back tomorrow")
+    served = shop(lambda path: almost if path == "/almost/there" else page("Not found", sorry))
+    return Scene(served, ["/", *THINGS, *DEAD, "/almost/there"], ["/almost/there"], ("soft_404",), ())
+
+
+SHELL = page("The shop", "This application is about to begin. " + words("shell", 100))
+#: Shells with more words than what is known for a shell by its words.
+SHELLS = {
+    "a mount": f"<div>{words('shell', 150)}</div><div id=root>Loading</div><script src=/app.js></script>",
+    "a notice": f"<noscript>You need to enable JavaScript.</noscript><div id=x></div>{words('shell', 150)}<script src=/app.js></script>",
+}
+SCENES: list[Callable[[], Scene]] = [
+    search_everywhere,
+    redirects_to_the_home_page,
+    application_with_pages_of_its_own,
+    *(partial(application_beside_pages, shell) for shell in SHELLS),
+    register_that_makes_up_entries,
+    down_with_status_200,
+    wall_like_what_is_shown_where_nothing_is,
+    page_that_says_the_same_but_for_a_few_words,
+]
+
+
+@pytest.mark.parametrize("scene", SCENES)
+@driven
+async def test_no_content_is_lost(tmp_path: Path, scene: Callable[[], Scene]) -> None:
+    served, paths, wanted, has, lacks = scene()
+    found = await crawl(served, paths, tmp_path / "log")
+    assert {*wanted} - {*found.kept} == set()
+    for stats, are_there in ((has, True), (lacks, False)):
+        assert [f"dedup/{name}" in found.stats for name in stats] == [are_there] * len(stats)
 
 
 @driven
@@ -270,136 +362,33 @@ async def test_a_home_page_that_is_shown_everywhere_else_is_kept(tmp_path: Path)
 
 
 @driven
-async def test_redirects_to_the_home_page_are_what_they_were(tmp_path: Path) -> None:
-    """Each is kept: the alarm doesn't know a login from a home page."""
-    found = await crawl(shop(lambda path: (302, "/")), ["/", *THINGS, *DEAD], tmp_path / "log")
-    assert {"/", *THINGS} <= {*found.kept}
-    assert not found.soft
-    assert "dedup/soft_404/hosts" not in found.stats
-
-
-@driven
 async def test_of_an_application_with_its_shell_everywhere_as_much_is_kept_as_unasked(tmp_path: Path) -> None:
     """Its pages are told apart by scripts, or by a callback that knows their addresses."""
-    shell = page("The shop", "This application is about to begin. " + words("shell", 100))
-    paths = ["/", *THINGS]
-    found = await crawl(Served(lambda path: shell), paths, tmp_path / "a")
-    without = await crawl(Served(lambda path: shell), paths, tmp_path / "b", probe=False)
+    found, without = [
+        await crawl(Served(lambda path: SHELL), ["/", *THINGS], tmp_path / f"{probe}", probe=probe)
+        for probe in (True, False)
+    ]
     assert sorted(found.kept) == sorted(without.kept)
     assert not found.soft
 
 
 @driven
-async def test_of_an_application_with_some_pages_of_its_own_as_much_is_kept_too(tmp_path: Path) -> None:
-    shell = page("The shop", "This application is about to begin. " + words("shell", 100))
-    own = [f"/about/{name}" for name in words("about", 5).split()]
-    served = Served(lambda path: page("About", words(path, 100)) if path in ["/", *own] else shell)
-    found = await crawl(served, ["/", *own, *THINGS], tmp_path / "log")
-    assert {"/", *own, *THINGS} <= {*found.kept}
-
-
-#: Shells with more words than what is known for a shell by its words.
-SHELLS = {
-    "a mount": f"<div>{words('shell', 150)}</div><div id=root>Loading</div><script src=/app.js></script>",
-    "a notice": f"<noscript>You need to enable JavaScript.</noscript><div id=x></div>{words('shell', 150)}<script src=/app.js></script>",
-}
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-@driven
-async def test_of_an_application_beside_pages_as_much_is_kept_as_unasked(tmp_path: Path, shell: str) -> None:
-    """What its scripts would show at an address that leads nowhere is not known."""
-    app = [f"/app/{words(('app', n), 1)}" for n in range(30)]
-    shown = page("The shop", SHELLS[shell])
-    found = await crawl(shop(lambda path: shown), ["/", *THINGS, *app], tmp_path / "a")
-    assert not found.soft
-    assert found.stats["dedup/alarms"]
-    assert {"/", *THINGS, *app} <= {*found.kept}
-
-
-@driven
 async def test_of_a_wiki_no_article_is_lost_and_of_missing_ones_a_few_are_kept(tmp_path: Path) -> None:
     """A missing one is an edit form with its title."""
-    articles = [f"/wiki/{name}" for name in words("articles", 40).split()]
+    articles = ["/", *(f"/wiki/{name}" for name in words("articles", 40).split())]
     missing = [f"/wiki/{words(('missing', n), 2).replace(' ', '_')}" for n in range(20)]
 
     def answer(path: str) -> str:
         title = path.rpartition("/")[2].replace("_", " ")
-        if path in ["/", *articles]:
-            return page(title, f"{words(path, 100)} <a href='{path}?action=edit'>edit</a>")
-        return page(
-            f"Create {title}",
-            f"{title} does not exist. {words('edit', 400)} <form><textarea></textarea><a href='{path}?action=edit'>edit</a>",
-        )
+        edit = f"<a href='{path}?action=edit'>edit</a>"
+        if path in articles:
+            return page(title, f"{words(path, 100)} {edit}")
+        form = f"{title} does not exist. {words('edit', 400)} <form><textarea></textarea>{edit}"
+        return page(f"Create {title}", form)
 
-    found = await crawl(Served(answer), ["/", *articles, *missing], tmp_path / "log")
-    assert {"/", *articles} <= {*found.kept}
+    found = await crawl(Served(answer), [*articles, *missing], tmp_path / "log")
+    assert {*articles} <= {*found.kept}
     assert len(found.soft) >= 16
-
-
-@driven
-async def test_a_register_that_makes_up_an_entry_for_an_unknown_number_loses_no_entry(tmp_path: Path) -> None:
-    """Addresses that lead nowhere show any entry, another one each time."""
-    entries = [f"/entry/{n}" for n in range(40)]
-    shared, served = words("shared", 60), Counter[str]()
-
-    def answer(path: str) -> str:
-        served["all"] += 1
-        seed = path if path in entries else f"/entry/{served['all'] % 40}"
-        return page("Entry", f"{shared} {words(seed, 15)}")
-
-    found = await crawl(Served(answer), entries, tmp_path / "log")
-    assert {*entries} <= {*found.kept}
-    assert not found.soft
-
-
-@driven
-async def test_a_site_that_is_down_with_status_200_loses_nothing_that_is_there_again(tmp_path: Path) -> None:
-    """From the eleventh page on every address shows the same, kept pages, too: that is no soft 404."""
-    served = shop(lambda path: (404, ""))
-    shown, count = served.answer, Counter[str]()
-
-    def answer(path: str) -> str | tuple[int, str]:
-        count["all"] += 1
-        return shown(path) if count["all"] <= 10 else page("We are down", SORRY)
-
-    served.answer = answer
-    found = await crawl(served, ["/", *THINGS], tmp_path / "log")
-    assert found.stats["dedup/alarms"] == 1
-    assert not found.soft
-    assert {*THINGS} <= {*found.kept}
-
-
-@driven
-async def test_a_wall_that_looks_like_what_was_shown_where_nothing_is_is_noticed(tmp_path: Path) -> None:
-    """Some sites show those whom they ban that a page is not there.  What was dropped meanwhile is fetched again."""
-    served = shop(lambda path: page("Not found", SORRY))
-    shown, count = served.answer, Counter[str]()
-    many = [f"/more/{n}/{words(('more', n), 1)}" for n in range(120)]
-
-    def answer(path: str) -> str | tuple[int, str]:
-        count["all"] += 1
-        if count["all"] > 100:
-            return page("Not found", SORRY)
-        return page("More", words(path, 120)) if path in many else shown(path)
-
-    served.answer = answer
-    found = await crawl(served, ["/", *THINGS, *DEAD[:6], *many], tmp_path / "log")
-    assert found.stats["dedup/fetched_again"]
-    assert {*THINGS, *many} <= {*found.kept}
-
-
-@driven
-async def test_no_page_is_dropped_for_what_is_shown_where_nothing_is(tmp_path: Path) -> None:
-    """A page that says the same but for a few words is no copy of it."""
-    almost = "/almost/there"
-    sorry = SORRY + " " + words("more", 300)
-
-    def nothing(path: str) -> str:
-        return page("Not found", sorry + (" but the brass lamp is back tomorrow" if path == almost else ""))
-
-    found = await crawl(shop(nothing), ["/", *THINGS, *DEAD, almost], tmp_path / "log")
-    assert almost in found.kept
 
 
 # --- Over HTTP ------------------------------------------------------------------------------------------

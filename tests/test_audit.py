@@ -100,15 +100,6 @@ async def test_pages_with_hardly_anything_of_their_own_are_compared_as_a_whole()
     assert (await audit_beside_others(page, other, "simhash"))["dedup/audit/wrong"] == 1
 
 
-@driven
-async def test_the_share_of_wrong_drops_is_told_with_its_interval() -> None:
-    check, counts = audit(None)
-    counts |= {"dedup/audit/checked": 100, "dedup/audit/wrong": 5}
-    check.close()
-    rates = [counts[f"dedup/audit/{name}"] for name in ("wrong_rate", "wrong_rate_low", "wrong_rate_high")]
-    assert rates == [0.05, 0.02154, 0.11175]
-
-
 #: Whatever resembles each other by a template alone is taken for one: a rule that is wrong on pages of one long list.
 CONFUSED = Detector(min_resemblance=0.0, max_distance=7)
 

@@ -1,6 +1,5 @@
 """The spider `site` from the command line, against the demo site, whose truth is known."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -22,6 +21,7 @@ from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
 from dedup.fingerprint.chrome import COPIES, KNOWN
 from tests.support import ROOT, slow
+from tests.support.logs import read_log
 from tests.support.processes import Scrapy
 from tests.support.waiting import LIMIT
 from tests.support.warm import python
@@ -108,12 +108,7 @@ class Process:
         status = self._process.wait(LIMIT)
         assert status is not None, "the crawl takes too long"
         log = (self._folder / "log").read_text()
-        return Crawl(self._url, status, log, read(self._folder / "pages.jsonl"), read(self._log))
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file; a drop log is not there if nothing was dropped."""
-    return [json.loads(line) for line in (path.read_text("ascii").splitlines() if path.exists() else [])]
+        return Crawl(self._url, status, log, read_log(self._folder / "pages.jsonl"), read_log(self._log))
 
 
 def contents(site: Site, paths: Iterable[str]) -> Counter[str]:
@@ -287,7 +282,7 @@ def test_two_crawlers_of_one_index_keep_all_contents(redis_socket: Path, tmp_pat
         assert -again <= others <= doubtful
         assert a.count("dropped") > 0
         assert b.count("dropped") > 0
-        undone = [record["undone"] is not None for record in read(log)]
+        undone = [record["undone"] is not None for record in read_log(log)]
         assert undone.count(False) == a.count("dropped") + b.count("dropped")
         assert undone.count(True) <= again
         assert [done.status for done in (a, b)] == [0, 0]
@@ -360,10 +355,10 @@ def test_the_module_crawls_the_demo_site_and_says_what_came_of_it(tmp_path: Path
     assert found
     pages, kept, dropped = (int(figure) for figure in found.groups()[:3])
     assert pages == kept + dropped
-    urls = [urlsplit(item["url"]) for item in read(copy / found[5])]
+    urls = [urlsplit(item["url"]) for item in read_log(copy / found[5])]
     assert kept == len(urls)
     assert_every_content_is_kept(Site(), {url._replace(scheme="", netloc="").geturl() for url in urls})
-    assert dropped == len(read(copy / found[4])) > 0
+    assert dropped == len(read_log(copy / found[4])) > 0
     assert "Traceback" not in done.stderr
 
 

@@ -1,7 +1,6 @@
 """The policy of a crawl, without one: what becomes of each page that the filter is given."""
 
 import asyncio
-import json
 import threading
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -19,6 +18,7 @@ from dedup.filter.reading import ASIDE
 from dedup.page.html import Page
 from tests.support.coroutines import driven
 from tests.support.filters import DETECTOR, FailingIndex, Run, filtering, fingerprint, open_index, text, visit
+from tests.support.logs import read_log
 from tests.support.waiting import LIMIT, until
 
 Filtering = Callable[..., AbstractAsyncContextManager[Run]]
@@ -28,12 +28,6 @@ Filtering = Callable[..., AbstractAsyncContextManager[Run]]
 def run(tmp_path: Path) -> Filtering:
     """Filters with one drop log."""
     return partial(filtering, tmp_path / "drops.jsonl")
-
-
-def records(folder: Path) -> list[dict[str, Any]]:
-    """What is in the drop log; it is not there if nothing is in it."""
-    log = folder / "drops.jsonl"
-    return [json.loads(line) for line in (log.read_text().splitlines() if log.exists() else [])]
 
 
 # --- What becomes of a page --------------------------------------------------------------------------
@@ -103,7 +97,7 @@ async def test_the_action_is_done_logged_and_counted(
         await it.judge("a", "story")
         assert await it.judge("b", "story") == f"{action}: /a"
         assert it.figures == {"pages": 2, "new": 1, "duplicate": 1} | figures
-    assert [record["action"] for record in records(tmp_path)] == [action]
+    assert [record["action"] for record in read_log(tmp_path / "drops.jsonl")] == [action]
 
 
 @pytest.mark.parametrize("action", ["drop", "nofollow", "mark"])
@@ -129,7 +123,7 @@ async def test_there_is_a_record_exactly_when_there_is_a_duplicate(run: Filterin
         outcomes = [await it.filter.judge(each) for each in visits]
         assert [each.verdict.status for each in outcomes] == ["new", "duplicate", "same", "unjudged"]
         assert [each.record is not None for each in outcomes] == [False, True, False, False]
-        assert records(tmp_path) == [outcomes[1].record]
+        assert read_log(tmp_path / "drops.jsonl") == [outcomes[1].record]
 
 
 @driven
@@ -139,7 +133,7 @@ async def test_a_record_says_what_was_dropped_and_why(run: Filtering, tmp_path: 
         outcome = await it.filter.judge(
             visit("b", "story", referer="http://me:secret@example.org/", depth=3, size=1_234)
         )
-    [record] = records(tmp_path)
+    [record] = read_log(tmp_path / "drops.jsonl")
     a, b = (DETECTOR.fingerprint(text("story", path), f"http://example.org/{path}") for path in "ab")
     comparison = DETECTOR.compare(a, b)
     assert datetime.fromisoformat(record.pop("time")).tzinfo is not None
@@ -191,7 +185,7 @@ async def test_a_wall_is_kept_and_not_recorded(run: Filtering, tmp_path: Path) -
         assert found == ["keep: new", "drop: /0", "drop: /0", "keep: alarm", "keep: alarm"]
         assert it.figures["alarms"] == 1
         assert it.figures["unjudged/alarm"] == 2
-    assert len(records(tmp_path)) == 2
+    assert len(read_log(tmp_path / "drops.jsonl")) == 2
 
 
 # --- From one page to the next, and from one crawl to the next ---------------------------------------
@@ -330,7 +324,8 @@ async def test_drops_are_audited_and_wrong_ones_told(
         await until(lambda: it.figures.get("audit/failed") == 1)
         assert it.crawl.fetched == ["http://example.org/a"] * 3
     assert it.figures["audit/wrong"] == 1
-    assert it.figures["audit/wrong_rate"] == 0.5
+    rates = [it.figures[f"audit/wrong_rate{end}"] for end in ("", "_low", "_high")]
+    assert rates == [0.5, 0.09453, 0.90547]
     [told] = [m.getMessage() for m in caplog.records if m.getMessage().startswith("Audit: ")]
     assert "http://example.org/c should not have been dropped" in told
 

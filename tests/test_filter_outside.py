@@ -1,6 +1,5 @@
 """The filter outside Scrapy: the crawler that docs/filter.md shows, on the demo site."""
 
-import json
 import re
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from dedup.fingerprint.chrome import COPIES
 from tests.support import ROOT
 from tests.support.coroutines import driven
 from tests.support.filters import text
+from tests.support.logs import read_log
 from tests.support.waiting import LIMIT
 
 EXAMPLE = re.compile(r"^```python\n(# crawl\.py\n.*?)^```", re.MULTILINE | re.DOTALL)
@@ -53,7 +53,7 @@ def test_the_crawler_of_the_page_gets_all_contents_and_few_copies(example: Path,
     assert months <= 60
     # Of articles, print and mirror, the first pages in each pair of folders are kept until it is known that they are copies.
     assert sum(kept.values()) - len(kept) <= 3 * COPIES
-    drops = [json.loads(line) for line in log.read_text().splitlines()]
+    drops = read_log(log)
     assert len(drops) > 25
     assert all(
         site.truth[path_of(drop["url"])] == site.truth[path_of(drop["duplicate_of"])] for drop in drops

@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import json
 import re
 from collections import Counter
 from functools import partial
@@ -24,6 +23,7 @@ from tests.support import ROOT
 from tests.support.coroutines import driven
 from tests.support.crawls import Answer, Crawl, Run, Site, Walker
 from tests.support.filters import filtering, fingerprint, text
+from tests.support.logs import read_log
 from tests.support.processes import scrapy
 
 
@@ -66,8 +66,7 @@ async def test_later_faults_cost_no_page(part: str, tmp_path: Path, monkeypatch:
         of, _, name = part.partition(".")
         monkeypatch.setattr(getattr(it.filter, of), name, fail)
         assert await it.judge("copy", "a") == "keep: internal_error"
-    records = [json.loads(line) for line in (tmp_path / "drops.jsonl").read_text().splitlines()]
-    assert [record.get("undone") for record in records] == [None, "it can't be judged"]
+    assert [record["undone"] for record in read_log(tmp_path / "drops.jsonl")] == [None, "it can't be judged"]
 
 
 class Museum(dict[str, Answer]):
@@ -157,7 +156,7 @@ async def test_each_judge_leaves_its_name(tmp_path: Path) -> None:
             await it.judge(f"wall {number}", "wall")
         judges = {name.rpartition("/")[2]: n for name, n in it.counts.items() if "/judges/" in name}
     assert judges == {"index": 8, "read": 1, "carries": 1, "asked_again": 1, "alarm": 2}
-    kept = [json.loads(line) for line in (tmp_path / "drops.jsonl.kept").read_text().splitlines()]
+    kept = read_log(tmp_path / "drops.jsonl.kept")
     assert [(line["judge"], line["why"]) for line in kept] == [
         ("read", "short"), ("carries", "carries"), ("asked_again", "asked_again"), ("alarm", "alarm"), ("alarm", "alarm")
     ]  # fmt: skip

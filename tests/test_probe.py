@@ -6,9 +6,8 @@ import threading
 from calendar import month_name
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from itertools import combinations
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,6 +27,7 @@ from dedup.scrapy.requests.visits import OWN
 from tests.support import slow
 from tests.support.coroutines import driven
 from tests.support.counting import grows
+from tests.support.crawls import ADDON, words
 from tests.support.foreign import gather, serving
 from tests.support.foreign.site import Asked
 from tests.support.foreign.site import Site as Served
@@ -43,12 +43,6 @@ REGISTERS = [
 ]  # fmt: skip
 END = f"<p>{text_of(70, 'end')}"
 MENU = " ".join(f"<li><a href=/menu/{n}>menu item {n} of the site</a>" for n in range(36))
-
-
-@cache
-def words(seed: object, number: int) -> str:
-    chance = random.Random(str(seed))
-    return " ".join(f"word{chance.randrange(5_000)}" for _ in range(number))
 
 
 def entry(size: int) -> Callable[[int], str]:
@@ -598,6 +592,12 @@ def test_lines_of_read_pages_are_held_up_to_a_bound(monkeypatch: pytest.MonkeyPa
 # --- Over HTTP --------------------------------------------------------------------------------------
 
 ENTRIES = 12
+SETTINGS: dict[str, Any] = {
+    "ADDONS": ADDON,
+    "DEDUP_INDEX": "memory:",
+    "DEDUP_LOG": "",
+    "DEDUP_KEEP_START": False,
+}
 
 
 def register(site: Served, asked_for: list[tuple[int, str, str]]) -> type[scrapy.Spider]:
@@ -632,17 +632,11 @@ def register(site: Served, asked_for: list[tuple[int, str, str]]) -> type[scrapy
     return Register
 
 
-def test_a_kept_page_is_fetched_again_as_it_was_asked_for(tmp_path: Path) -> None:
+def test_a_kept_page_is_fetched_again_as_it_was_asked_for() -> None:
     """Else the site would show a wall, or the entry of another region."""
     asked_for: list[tuple[int, str, str]] = []
     with serving() as site:
-        settings: dict[str, Any] = {
-            "DEDUP_INDEX": "memory:",
-            "DEDUP_LOG": str(tmp_path / "log"),
-            "DEDUP_KEEP_START": False,
-        }
-        settings |= {"ADDONS": {"dedup.scrapy.Addon": 500}}
-        found = gather(lambda at: register(at, asked_for), site, **settings)
+        found = gather(lambda at: register(at, asked_for), site, **SETTINGS)
     assert all((key, region) == (f"key {at % 2}", str(at % 2)) for at, key, region in asked_for)
     assert len(asked_for) == 4 * ENTRIES + found.stats["dedup/probes"]
     assert len(found.contents) == 2 * ENTRIES
@@ -730,9 +724,7 @@ def test_the_filters_own_request_is_answered_in_due_time_or_not_at_all(
     assert asking(kept.url, copy, manner).meta["download_timeout"] == patience
 
 
-def test_an_answer_that_is_held_back_holds_no_other_page_up_for_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_that_is_held_back_holds_no_other_page_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """The site answers each address once; later requests of it are let go when the crawl has ended."""
     monkeypatch.setattr("dedup.scrapy.requests.manner.PATIENCE", 1.0)
     asked, has_ended = Counter[str](), threading.Event()
@@ -761,9 +753,7 @@ def test_an_answer_that_is_held_back_holds_no_other_page_up_for_long(
         return Entries
 
     with serving() as site:
-        settings: dict[str, Any] = {"DEDUP_INDEX": "memory:", "DEDUP_LOG": str(tmp_path / "log")}
-        settings |= {"DEDUP_KEEP_START": False, "DOWNLOAD_TIMEOUT": LIMIT}
-        found = gather(entries, site, ADDONS={"dedup.scrapy.Addon": 500}, **settings)
+        found = gather(entries, site, DOWNLOAD_TIMEOUT=LIMIT, **SETTINGS)
         has_ended.set()
     assert len(found.contents) == 40
     assert found.stats["dedup/new"] == 80, "without a probe, all are kept"

@@ -5,7 +5,6 @@ A site of the tests answers every address; a test says which of its addresses ar
 
 import asyncio
 import itertools
-import json
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import scrapy
 
 from dedup.droplog.log import DropLog
 from dedup.errors import IndexUnavailableError
@@ -29,15 +27,10 @@ from dedup.page.shell import may_be_shell
 from dedup.scrapy.log.summary import summary
 from tests.support import slow
 from tests.support.coroutines import driven
-from tests.support.foreign import gather, serving
-from tests.support.foreign.site import Asked, Reply
+from tests.support.crawls import Run, Site, html, words
+from tests.support.logs import read_log
 
 HOST = "http://example.org"
-
-
-def words(seed: object, number: int) -> str:
-    chance = random.Random(str(seed))
-    return " ".join(f"word{chance.randrange(5_000)}" for _ in range(number))
 
 
 MENU = words("menu", 60) + "".join(
@@ -90,10 +83,6 @@ class Served(Crawl):
         return await self.ask(HOST + to, origin) if to else Answer(status, url, None)
 
 
-def lines_of(log: Path) -> list[Any]:
-    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-
-
 async def crawl(
     served: Served, paths: list[str], log: Path, index: Index | None = None, **settings: Any
 ) -> Found:
@@ -121,7 +110,7 @@ async def crawl(
         waiting += served.again
         served.again.clear()
     await filter.close()
-    return Found(kept, counts, lines_of(log), served.asked)
+    return Found(kept, counts, read_log(log), served.asked)
 
 
 def shop(nothing: Callable[[str], str | tuple[int, str]]) -> Served:
@@ -400,48 +389,19 @@ async def test_of_a_wiki_no_article_is_lost_and_of_missing_ones_a_few_are_kept(t
     ids=["asks", "robots", "shell"],
 )
 def test_a_crawl_asks_its_host_for_two_addresses_and_one_page_unless_robots_forbid_it(
-    tmp_path: Path, obeys: bool, nothing: str, asks: int
+    crawl: Run, site: Site, obeys: bool, nothing: str, asks: int
 ) -> None:
-    asked: list[str] = []
-    with serving() as site:
+    gone = [f"/gone/{n}/{name[1:]}" for n, name in enumerate(THINGS[:12])]
+    links = "".join(f"<a href={path}>more</a>" for path in [*THINGS, *gone])
+    shown = {"/robots.txt": "User-agent: *\nAllow: /thing\nAllow: /gone\nAllow: /$\nDisallow: /"}
+    shown |= {"/": page("The shop", words("front", 150) + links)}
+    shown |= {path: page("Thing", words(path, 120)) for path in THINGS}
 
-        def answer(request: Asked) -> str | Reply:
-            asked.append(request.path)
-            if request.path == "/robots.txt":
-                return "User-agent: *\nAllow: /thing\nAllow: /gone\nAllow: /$\nDisallow: /"
-            if request.path == "/":
-                return page("The shop", words("front", 150))
-            if request.path in THINGS:
-                return page("Thing", words(request.path, 120))
-            return page("Not found", nothing)
+    def on_request(path: str) -> None:
+        site.pages[path] = html(shown.get(path) or page("Not found", nothing))
 
-        class Everything(dict[str, Any]):
-            def get(self, key: str, default: Any = None) -> Any:
-                return answer
-
-        site.pages = Everything()
-
-        class Shop(scrapy.Spider):
-            name = "shop"
-
-            async def start(self) -> Any:
-                yield scrapy.Request(site.url + "/")
-
-            def parse(self, response: Any) -> Any:
-                yield {"path": response.url.removeprefix(site.url)}
-                if response.url == site.url + "/":
-                    gone = [f"/gone/{n}/{name[1:]}" for n, name in enumerate(THINGS[:12])]
-                    for path in [*THINGS, *gone]:
-                        yield response.follow(path)
-
-        settings: dict[str, Any] = {
-            "ADDONS": {"dedup.scrapy.Addon": 500},
-            "DEDUP_INDEX": "memory:",
-            "DEDUP_LOG": str(tmp_path / "log"),
-            "ROBOTSTXT_OBEY": obeys,
-            "CONCURRENT_REQUESTS": 1,
-        }
-        found = gather(lambda site: Shop, site, **settings)
-    assert len([*filter(is_nowhere, asked)]) == asks
-    assert {json.dumps({"path": path}) for path in THINGS} <= found.contents
-    assert ("dedup/soft_404" in found.stats) is (asks == 2)
+    site.on_request = on_request
+    done = crawl({}, DEDUP_CHROME=True, ROBOTSTXT_OBEY=obeys)
+    assert len([*filter(is_nowhere, done.requests)]) == asks
+    assert {*THINGS} <= {item["path"] for item in done.items}
+    assert ("soft_404" in done.figures) is (asks == 2)

@@ -1,12 +1,18 @@
-"""Drop logs made by hand."""
+"""Drop logs, read and made by hand."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 from dedup.droplog.record import FIELDS
 
 #: A text that could harm a terminal, a spreadsheet or the layout.
 HOSTILE = "\x1b[2J\x1b]0;pwned\x07[red]:bomb:\u202e\u2028\x9b\x7f\r\n\ud800" + "x" * 2_000
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The objects on the lines of a file; a drop log is not there if nothing is in it."""
+    return [json.loads(line) for line in (path.read_text("ascii").splitlines() if path.exists() else [])]
 
 
 def record(url: str = "http://a.example/1", of: str = "http://a.example/", **changes: Any) -> dict[str, Any]:

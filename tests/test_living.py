@@ -16,7 +16,18 @@ from dedup.filter.stats import Counts
 from dedup.scrapy.log.summary import summary
 from tests.support import slow
 from tests.support.coroutines import driven
-from tests.support.living import ADDRESSES, HOST, NOISES, Answering, Chance, crawl, pages_of, shuffled, slug
+from tests.support.living import (
+    ADDRESSES,
+    HOST,
+    NOISES,
+    Answering,
+    Chance,
+    answering,
+    crawl,
+    pages_of,
+    shuffled,
+    slug,
+)
 from tests.support.pages.everyday import name, text
 
 #: Of each noise one kind: names, times, prices, a list, an image, signs, a long text, data in a script, and Chinese.
@@ -161,14 +172,9 @@ async def test_pages_are_kept_that_say_whose_they_are_only_where_each_answer_is_
         hidden = bytes([key, *(octet ^ key for octet in f"office{at}@a.org".encode())]).hex()
         return f"<h1>Office</h1><p>{text(90, 'office')}</p><a href=/mail data-mail={hidden}>Write to us</a>"
 
-    pages = [
-        Answering(f"{HOST}/office/{at}{query}", f"{at}", partial(office, at))
-        for at in range(count)
-        for query in ("", "?x=mail")
-    ]
+    pages = answering(office, range(count), "?x=mail", addresses="paths")
     for seed in range(3):
-        fates = await crawl(shuffled(pages, seed), seed=seed, at_once=at_once)
-        assert fates.lost() == set()
+        assert (await crawl(shuffled(pages, seed), seed=seed, at_once=at_once)).lost() == set()
 
 
 @pytest.mark.parametrize(
@@ -193,18 +199,12 @@ async def test_what_a_page_says_by_now_is_not_what_was_kept_of_it() -> None:
         soup = text(2, ("soup", cook, int(chance.answers > 12) if is_today else 1))
         return f"<h1>{text(3, cook)}</h1><p>{text(60, cook)}<p>Soup: {soup}<p>{chance.randrange(10**6)} guests so far"
 
-    today, for_good = (
-        [
-            Answering(
-                f"{HOST}/{folder}/{slug(cook, 'cook')}",
-                f"{cook} {folder}",
-                partial(menu, cook, is_today=is_today),
-            )
-            for cook in range(12)
-        ]
+    pages = [
+        Answering(f"{HOST}/{folder}/{slug(cook, 'cook')}", f"{cook} {folder}", partial(menu, cook, is_today=is_today))
         for folder, is_today in (("today", True), ("menus", False))
-    )
-    assert (await crawl([*today, *for_good])).lost() == set()
+        for cook in range(12)
+    ]  # fmt: skip
+    assert (await crawl(pages)).lost() == set()
 
 
 STATES = ("in stock", "sold out", "reserved", "on request")
@@ -294,22 +294,16 @@ ALL_LISTS = {**LISTS, "in another block": in_another_block}
 @pytest.mark.parametrize("at_once", [1, slow(8)])
 @driven
 async def test_nothing_is_lost_that_stands_among_what_changes(kind: str, at_once: int) -> None:
-    pages = [
-        Answering(f"{HOST}/{slug(number, 'offer')}", f"{number}", partial(ALL_LISTS[kind], number))
-        for number in range(48)
-    ]
+    pages = answering(ALL_LISTS[kind], range(48))
     assert (await crawl(shuffled(pages, 1), at_once=at_once)).lost() == set()
 
 
 @pytest.mark.parametrize("kind", LISTS)
 @driven
 async def test_copies_at_a_page_s_own_address_are_dropped_where_others_are_content(kind: str) -> None:
-    pages = [
-        Answering(f"{HOST}/{slug(number, 'offer')}{query}", f"{number}", partial(LISTS[kind], number))
-        for query, step in (("", 1), ("?utm_source=news", 4))
-        for number in range(0, 48, step)
-    ]
-    fates = await crawl(shuffled(pages, 3))
+    pages = answering(LISTS[kind], range(48), "?utm_source=news")
+    own, copies = pages[::2], pages[1::8]
+    fates = await crawl(shuffled([*own, *copies], 3))
     assert fates.lost() == set()
     assert len(fates.kept) <= 49
 
@@ -389,11 +383,7 @@ async def test_words_or_attributes_that_change_their_order_each_time_tell_pages_
         shown = (" " if "=" in parts else ", ").join(chance.sample(own, len(own)))
         return f"<h1>Lamps</h1><p>{text(80, 'all')}</p>{line.format(shown)}<p>Seen {chance.randrange(10**6)} times"
 
-    pages = [
-        Answering(f"{HOST}/lamp/{slug(at, 'lamp')}{query}", f"{at}", partial(html, at))
-        for at in range(48)
-        for query in ("", "?utm_source=news", "?x=mail")
-    ]
+    pages = answering(html, range(48), "?utm_source=news", "?x=mail")
     fates = await crawl(shuffled(pages, 1), seed=1)
     assert fates.lost() == set()
     assert len(fates.kept) <= 60  # of 144
@@ -411,18 +401,15 @@ async def test_items_that_change_their_order_each_time_tell_pages_apart_by_what_
         listed = chance.sample([item.format(*each) for each in zip(names, states, strict=True)], 3)
         return f"<h1>Stock</h1><p>{text(80, 'all')}</p><p>Stock: {', '.join(listed)}.<p>Seen {chance.randrange(10**6)}"
 
-    pages = [Answering(f"{HOST}/lamp/{slug(at, 'lamp')}", f"{at}", partial(html, at)) for at in range(40)]
+    pages = answering(html, range(40))
     for order in range(1, 4):
         assert (await crawl(shuffled(pages, order), seed=order)).lost() == set()
 
 
 @driven
 async def test_the_summary_tells_how_many_kept_pages_may_be_copies() -> None:
-    pages = [
-        Answering(f"{HOST}/{slug(at, 'offer')}", f"{at}", partial(LISTS["own line"], at)) for at in range(48)
-    ]
     stats = Counts()
-    await crawl(shuffled(pages, 1), stats=stats)
+    await crawl(shuffled(answering(LISTS["own line"], range(48)), 1), stats=stats)
     unknown = stats["dedup/probe/unknown"]
     assert unknown > 0
     assert f"{unknown} of the kept pages may be copies" in summary(stats, "")
@@ -454,15 +441,12 @@ async def test_a_page_that_links_to_its_copy_is_the_same_there() -> None:
     """On the copy, that link leads to itself."""
 
     def html(number: int, chance: random.Random) -> str:
-        links = "".join(f"<a href='/{slug(number, 'inn')}{query}'>link</a>" for query in ("", "?x=mail"))
+        links = "".join(
+            f"<a href='{ADDRESSES['words'](number)}{query}'>link</a>" for query in ("", "?x=mail")
+        )
         return page_with([links], number, chance)
 
-    pages = [
-        Answering(f"{HOST}/{slug(number, 'inn')}{query}", f"{number}", partial(html, number))
-        for number in range(20)
-        for query in ("", "?x=mail")
-    ]
-    fates = await crawl(shuffled(pages, 1))
+    fates = await crawl(shuffled(answering(html, range(20), "?x=mail"), 1))
     assert fates.lost() == set()
     assert len(fates.kept) <= 22  # of 40
 

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import NamedTuple
@@ -57,6 +57,17 @@ ADDRESSES: dict[str, Callable[[int], str]] = {
     "aspects": lambda number: f"/{slug(number // 4, 'address')}/{ASPECTS[number % 4]}",
     "language": lambda number: f"/{slug(number, 'address')}?lang=en",
 }
+
+
+def answering(
+    html: Callable[[int, Chance], str], numbers: Iterable[int], *queries: str, addresses: str = "words"
+) -> list[Answering]:
+    """Pages that answer by their numbers, each at an address of its own, and at that with each of these queries."""
+    return [
+        Answering(f"{HOST}{ADDRESSES[addresses](number)}{query}", f"{number}", partial(html, number))
+        for number in numbers
+        for query in ("", *queries)
+    ]
 
 
 def plain_advert(number: int) -> str:

@@ -235,7 +235,7 @@ class OthersIndex(FailingIndex):
 async def watching_others() -> AsyncIterator[tuple[Run, OthersIndex]]:
     async with watching() as run:
         run.index = index = OthersIndex()
-        run.watch = Watch(index, run.counts, run.watch._crawl)
+        run.watch = Watch(index, run.counts, run.watch.crawl)
         await run.add("a", "b")
         await index.confirm("a")
         try:

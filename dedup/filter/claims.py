@@ -6,6 +6,7 @@ Nothing here raises but what the crawl raises when it is told to stop, and no pa
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 from msgspec import Struct
@@ -36,26 +37,17 @@ class _LatePage(Struct, eq=False):
     done: bool = False  # its output was handed over meanwhile
 
 
+@dataclass(eq=False)
 class Claimant:
     """Claims the pages of one crawl, and confirms or releases them."""
 
-    def __init__(
-        self,
-        index: Index,
-        policy: str,
-        stats: Stats,
-        stop: Callable[[DedupError], None],
-        is_closing: Callable[[], bool],
-    ) -> None:
-        """``policy`` is "keep", "pause" or "stop".
+    index: Index
+    policy: str  #: "keep", "pause" or "stop"
+    stats: Stats
+    stop: Callable[[DedupError], None]  #: ends the crawl, and is called once
+    is_closing: Callable[[], bool]  #: whether the crawl is about to end
 
-        ``stop`` ends the crawl, and is called once; ``is_closing`` says whether the crawl is about to end.
-        """
-        self._index = index
-        self._policy = policy
-        self._stats = stats
-        self._stop = stop
-        self._is_closing = is_closing
+    def __post_init__(self) -> None:
         self.stopped_by: DedupError | None = None  #: why the crawl is to end
         self._claimed: set[str] = set()  # page ids whose output is not yet handed over
         self._aside: dict[str, _LatePage] = {}  # by page id, in their order
@@ -76,21 +68,21 @@ class Claimant:
         pauses = _pauses()
         while True:
             try:
-                verdict = await self._index.claim(page_id, url, fingerprint, carried)
+                verdict = await self.index.claim(page_id, url, fingerprint, carried)
             except Exception as error:  # noqa: BLE001 (no fault of ours may cost a page)
                 failure = self._tell(error, f"Kept {inert(url)}: it can't be claimed")
-                match RESPONSES[self._policy, failure]:
-                    case Response.WAIT if not (self.stopped_by or self._is_closing()):
+                match RESPONSES[self.policy, failure]:
+                    case Response.WAIT if not (self.stopped_by or self.is_closing()):
                         pause = next(pauses)
                         await asyncio.sleep(pause)
-                        spend(self._stats, "paused", pause)
+                        spend(self.stats, "paused", pause)
                         continue
                     case Response.SET_ASIDE:
                         self._is_away = True
                         self._set_aside(_LatePage(page_id, url, fingerprint, carried))
                     case Response.STOP if isinstance(error, DedupError) and not self.stopped_by:
                         self.stopped_by = error
-                        self._stop(error)
+                        self.stop(error)
                 return Verdict("unjudged", reason="internal_error" if failure is Failure.FAULT else "index")
             if verdict.status != "unjudged":
                 self._is_away, self._told = False, ""
@@ -102,7 +94,7 @@ class Claimant:
 
     def _set_aside(self, page: _LatePage) -> None:
         if len(self._aside) >= REMEMBERED:
-            count(self._stats, "late/never")
+            count(self.stats, "late/never")
             return
         self._aside.setdefault(page.page_id, page)
         if self._filing is None or self._filing.done():
@@ -135,7 +127,7 @@ class Claimant:
     async def _claim_late(self, page: _LatePage) -> None:
         page_id = page.page_id
         try:
-            verdict = await self._index.claim(page_id, page.url, page.fingerprint, page.carried)
+            verdict = await self.index.claim(page_id, page.url, page.fingerprint, page.carried)
         except Exception as error:  # noqa: BLE001 (told, with its traceback)
             match self._tell(error, f"Not filed: {inert(page.url)}, which was kept"):
                 case Failure.AWAY:
@@ -147,9 +139,9 @@ class Claimant:
             return
         self._is_away = False
         if self._aside.pop(page_id, None) is None:  # it was released meanwhile
-            await self._try(self._index.release(page_id))
+            await self._try(self.index.release(page_id))
         elif verdict.status == "duplicate":  # too late to be dropped
-            count(self._stats, "late/duplicate")
+            count(self.stats, "late/duplicate")
             logger.info(
                 "Kept while the index was away: %s, a near-duplicate of %s (distance %d, resemblance %.2f)",
                 inert(page.url),
@@ -158,7 +150,7 @@ class Claimant:
                 verdict.resemblance,
             )
         else:
-            count(self._stats, "late/filed")
+            count(self.stats, "late/filed")
             self._claimed.add(page_id)
             if page.done:
                 await self.confirm(page_id)
@@ -166,7 +158,7 @@ class Claimant:
     def _give_up(self, page_ids: Iterable[str]) -> None:
         for page_id in page_ids:
             if self._aside.pop(page_id, None):
-                count(self._stats, "late/never")
+                count(self.stats, "late/never")
 
     def _tell(self, error: Exception, fault: str = "") -> Failure:
         """Logs what is wrong.  Trouble with the index is logged once, and not for each page; a fault is logged with its traceback."""
@@ -175,7 +167,7 @@ class Claimant:
             return Failure.FAULT
         if (text := str(error)) != self._told:
             self._told = text
-            logger.warning("No verdicts: %s (on_index_failure %s)", text, self._policy)
+            logger.warning("No verdicts: %s (on_index_failure %s)", text, self.policy)
         return Failure.AWAY if isinstance(error, IndexUnavailableError) else Failure.UNUSABLE
 
     def is_open(self, page_id: str) -> bool:
@@ -189,29 +181,29 @@ class Claimant:
             self._aside[page_id].done = True
         elif page_id in self._claimed:
             self._claimed.discard(page_id)
-            await self._try(self._index.confirm(page_id))
+            await self._try(self.index.confirm(page_id))
 
     async def release(self, page_id: str) -> None:
         """Releases a page that was not processed, as if it had never been claimed."""
         self._aside.pop(page_id, None)
         if page_id in self._claimed:
             self._claimed.discard(page_id)
-            await self._try(self._index.release(page_id))
+            await self._try(self.index.release(page_id))
 
     async def forget(self, page_id: str) -> None:
         """Forgets a page that was handed over, but not processed after all, or of which nothing came."""
         self._aside.pop(page_id, None)
         self._claimed.discard(page_id)
-        await self._try(self._index.forget([page_id]))
+        await self._try(self.index.forget([page_id]))
 
     async def forget_other(self, page_id: str, fingerprint: Fingerprint) -> None:
         """Forgets what an earlier crawl has filed of a page, unless the page, now a near-duplicate, still shows it."""
         await self._try(self._forget_other(page_id, fingerprint))
 
     async def _forget_other(self, page_id: str, fingerprint: Fingerprint) -> None:
-        filed = await self._index.find(page_id)
+        filed = await self.index.find(page_id)
         if filed is not None and filed.digest != fingerprint.digest:
-            await self._index.forget([page_id])
+            await self.index.forget([page_id])
 
     async def close(self, *, finished: bool) -> None:
         """Files what is set aside if that can be done now, and lets go of the index.
@@ -225,7 +217,7 @@ class Claimant:
             logger.warning("%d pages were kept unjudged, and are in no index", len(self._aside))
             self._give_up(list(self._aside))
         self._claimed.clear()
-        await self._try(self._index.close(finished=finished))
+        await self._try(self.index.close(finished=finished))
 
     async def _try(self, work: Awaitable[object]) -> None:
         try:

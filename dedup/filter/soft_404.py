@@ -13,7 +13,7 @@ application, and they are judged as if nobody had asked.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from msgspec import Struct, field
 from xxhash import xxh3_128_hexdigest
@@ -66,26 +66,20 @@ class _Site(Struct):
         self.is_asked, self.dropped, self.shown = True, 0, None
 
 
+@dataclass(eq=False)
 class Soft404s:
     """Tells soft 404s on the hosts of one crawl."""
 
-    def __init__(
-        self,
-        index: Index,
-        probe: Probe,
-        stats: Stats,
-        crawl: Crawl,
-        undo: Callable[[str, str], None],
-        *,
-        fetches: bool,
-    ) -> None:
-        """If it never ``fetches``, none is known.  ``undo`` has what was dropped for a page fetched again, and gets the reason."""
-        self._index = index
-        self._probe = probe
-        self._stats = stats
-        self._crawl = crawl
-        self._undo = undo
-        self._fetches = fetches
+    index: Index
+    probe: Probe
+    stats: Stats
+    crawl: Crawl
+    undo: Callable[
+        [str, str], None
+    ]  #: has what was dropped for a page fetched again, given its id and the reason
+    fetches: bool  #: if it never does, none is known
+
+    def __post_init__(self) -> None:
         self._sites = Latest[str, _Site]()
         # Of headings, with their hosts and without the words of addresses: digests of them with these.
         self._headings = Latest[int, int]()
@@ -108,28 +102,28 @@ class Soft404s:
             site.suspects += _names_another(visit.url, verdict) or self._repeats(visit.url, case.page.heading)
         is_first = not site.is_asked and site.suspects >= SEVERAL  # one may be just a copy
         is_due = site.dropped >= site.due and not site.turn.locked()
-        if control is None or not (is_first or is_due) or not self._probe.asking.may_ask(visit.url):
+        if control is None or not (is_first or is_due) or not self.probe.asking.may_ask(visit.url):
             return False
         site.is_asked = True
         try:
             async with site.turn:
                 if is_first:
                     await self._learn(site, control, visit)
-                elif await self._probe.again(control, visit) is not None:
+                elif await self.probe.again(control, visit) is not None:
                     site.due *= 2
                 else:
                     site.give_up()
                     for page_id in {of, *(page_id for page_id, _ in site.first.values())}:
-                        self._undo(page_id, "its host shows the same in place of other pages")
+                        self.undo(page_id, "its host shows the same in place of other pages")
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: nothing here may cost a page)
             logger.debug("No soft 404 is known of %s: %s", inert(host(visit.url)), error)
-            count(self._stats, "probe/failed")
+            count(self.stats, "probe/failed")
             site.give_up()
         return True
 
     def _may_be_one(self, visit: Visit, verdict: Verdict) -> bool:
         # Where redirects lead is a page that is, and the alarm sees to that.
-        return self._fetches and verdict.status != "unjudged" and not visit.asked and bool(host(visit.url))
+        return self.fetches and verdict.status != "unjudged" and not visit.asked and bool(host(visit.url))
 
     def _site(self, url: str) -> _Site:
         name = host(url)
@@ -149,7 +143,7 @@ class Soft404s:
                 found = await self._judge(site, site.shown, case)
             except Exception as error:  # noqa: BLE001 (as in `ask`)
                 logger.debug("It is not known whether %s is a soft 404: %s", inert(visit.url), error)
-                count(self._stats, "probe/failed")
+                count(self.stats, "probe/failed")
         else:
             site.like += _names_another(visit.url, verdict)  # it may be one, as far as anybody knows
         if found.status in {"new", "same"} and found.near is None and len(site.kept) < SEVERAL:
@@ -170,21 +164,21 @@ class Soft404s:
         answers = list[tuple[str, Page]]()
         for number in range(2):
             url = self._nowhere(visit.url, number)
-            count(self._stats, "probes")
-            answer = await self._crawl.ask(url, visit.origin)
+            count(self.stats, "probes")
+            answer = await self.crawl.ask(url, visit.origin)
             if answer is None or (answer.status, answer.url) != (200, url) or answer.page is None:
                 return  # it says that there is nothing, or leads elsewhere, or can't be asked
             if answer.may_be_shell:
                 return  # what its scripts would show there is not known
             answers.append((url, answer.page))
-        kept = await self._probe.again(control, visit)
+        kept = await self.probe.again(control, visit)
         if kept is not None and (shown := in_common(answers, kept)) is not None:
             site.shown = shown
-            count(self._stats, "soft_404/hosts")
+            count(self.stats, "soft_404/hosts")
 
     def _nowhere(self, url: str, number: int) -> str:
         """Returns an address on the host of a URL that can't exist."""
-        name = xxh3_128_hexdigest(f"{self._index.run} {host(url)} {number}".encode()).translate(_LETTERS)
+        name = xxh3_128_hexdigest(f"{self.index.run} {host(url)} {number}".encode()).translate(_LETTERS)
         return f"{origin(url)}/{name}"
 
     async def _judge(self, site: _Site, shown: ErrorPage, case: Case) -> Verdict:
@@ -215,14 +209,14 @@ class Soft404s:
         if first is None:
             return None
         page_id, digest = first
-        if (kept := await still_kept(self._index, page_id, digest)) is None:
+        if (kept := await still_kept(self.index, page_id, digest)) is None:
             return None
         filed, copied = kept
         return replace(
             copied,
             of=shown.url,
             distance=distance(filed.simhash, fingerprint.simhash or 0),
-            resemblance=self._index.detector.sketcher.resemblance(filed.sketch, fingerprint.sketch),
+            resemblance=self.index.detector.sketcher.resemblance(filed.sketch, fingerprint.sketch),
             rule=RULE,
         )
 

@@ -12,6 +12,7 @@ A rule that is often wrong on one kind of page is off there from then on: what i
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from msgspec import Struct, field
 
@@ -54,27 +55,21 @@ class _Found(Struct):
         self.is_off |= self.wrong > 1 and wilson(self.wrong, self.checked)[0] > MOST_WRONG
 
 
+@dataclass(eq=False)
 class Audit:
     """Checks a share of the drops, and counts those that are wrong."""
 
-    def __init__(
-        self,
-        index: Index,
-        share: float,
-        stats: Stats,
-        fetch: Callable[[str], Awaitable[Page | None]],
-        undo: Callable[[str, str], None] = lambda of_id, why: None,
-    ) -> None:
-        """``fetch`` fetches a page once more, or returns None; whatever it raises counts as None.
+    index: Index
+    share: float
+    stats: Stats
+    fetch: Callable[
+        [str], Awaitable[Page | None]
+    ]  #: fetches a page once more; whatever it raises counts as None
+    #: Is told of a kept page for which pages were dropped, and why these drops are not right.
+    undo: Callable[[str, str], None] = lambda of_id, why: None
 
-        ``undo`` is told of a kept page for which pages were dropped, and why these drops are not right.
-        """
-        self._index = index
-        self._detector = index.detector
-        self.share = share
-        self._stats = stats
-        self._fetch = fetch
-        self._undo = undo
+    def __post_init__(self) -> None:
+        self._detector = self.index.detector
         self._found = Latest[tuple[str, str], _Found]()  # by rule and kind
 
     def trusts(self, url: str, rule: str | None) -> bool:
@@ -100,10 +95,10 @@ class Audit:
             return
         told = f"{rule} on pages like {inert(kind_of(url))}"
         logger.warning("Audit: a rule is often wrong, and is off from now on: %s", told)
-        if not self._stats.get_value("dedup/audit/off"):
-            self._stats.set_value("dedup/audit/off", told)
+        if not self.stats.get_value("dedup/audit/off"):
+            self.stats.set_value("dedup/audit/off", told)
         for of_id in found.kept:
-            self._undo(of_id, f"the audit has found the rule {rule} wrong on pages like it")
+            self.undo(of_id, f"the audit has found the rule {rule} wrong on pages like it")
         found.kept.clear()
 
     def picks(self, url: str) -> bool:
@@ -121,18 +116,18 @@ class Audit:
     async def check(self, url: str, page: Page, of: str, rule: str | None) -> None:
         """Fetches the kept page again, and compares it with the page that a rule has dropped for it."""
         try:
-            kept = await self._fetch(of)
+            kept = await self.fetch(of)
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware)
             logger.debug("Not audited: %s can't be fetched again: %s", inert(of), error)
             kept = None
         if kept is None or kept.reason not in READ:
-            count(self._stats, "audit/failed")
+            count(self.stats, "audit/failed")
             return
-        count(self._stats, "audit/checked")
+        count(self.stats, "audit/checked")
         share = self._wrong(url, page, of, kept, rule)
         self._of(url, rule).check(is_wrong=share is not None)
         if share is not None:
-            count(self._stats, "audit/wrong")
+            count(self.stats, "audit/wrong")
             logger.warning(
                 "Audit: %s should not have been dropped: it has only %.3f in common with %s",
                 inert(url),
@@ -148,7 +143,7 @@ class Audit:
             return None
         own = self._own(one, url, other, of)
         if own is not None and own.contains(
-            LEAST_PROBED if rule == "probe" else self._index.settings.min_containment
+            LEAST_PROBED if rule == "probe" else self.index.settings.min_containment
         ):
             return None
         if own is not None and rule not in EQUAL:
@@ -159,7 +154,7 @@ class Audit:
 
     def _own(self, page: Fingerprint, url: str, kept: Fingerprint, of: str) -> Evidence | None:
         """Returns what is own to two pages; None where that can't be told, as where many pages have their text by now."""
-        hosts = self._index.hosts
+        hosts = self.index.hosts
         name = hosts.judge(host(url), host(of)) if hosts is not None else None
         if hosts is None or name is None or page.own is None or kept.own is None:
             return None
@@ -168,9 +163,9 @@ class Audit:
 
     def close(self) -> None:
         """Puts the share of wrong drops and its 95 % interval into the stats."""
-        checked = self._stats.get_value("dedup/audit/checked", 0)
-        wrong = self._stats.get_value("dedup/audit/wrong", 0)
+        checked = self.stats.get_value("dedup/audit/checked", 0)
+        wrong = self.stats.get_value("dedup/audit/wrong", 0)
         if checked:
             rates = (wrong / checked, *wilson(wrong, checked))
             for name, rate in zip(("wrong_rate", "wrong_rate_low", "wrong_rate_high"), rates, strict=True):
-                self._stats.set_value(f"dedup/audit/{name}", round(rate, 5))
+                self.stats.set_value(f"dedup/audit/{name}", round(rate, 5))

@@ -16,6 +16,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 
 from dedup.errors import DedupError
 from dedup.filter.stats import Stats, count
@@ -42,24 +43,17 @@ MAX_AGAIN = 5
 NOT_SAID = "nobody has said what became of the page that it duplicates"
 
 
+@dataclass(eq=False)
 class Watch:
     """Watches the kept pages that drops of one crawl depend on."""
 
-    def __init__(
-        self,
-        index: Index,
-        stats: Stats,
-        crawl: Crawl,
-        undone: Callable[[bytes, str], None] = lambda line, why: None,
-    ) -> None:
-        """``crawl`` fetches pages again, and holds them as long as that may happen.
+    index: Index
+    stats: Stats
+    crawl: Crawl  #: fetches pages again, and holds them as long as that may happen
+    #: Is told the line in the drop log of a drop that was wrong, and why it was.
+    undone: Callable[[bytes, str], None] = lambda line, why: None
 
-        ``undone`` is called with the line in the drop log of a drop that was wrong, and why it was.
-        """
-        self._index = index
-        self._stats = stats
-        self._crawl = crawl
-        self._undone = undone
+    def __post_init__(self) -> None:
         self._waiting: dict[str, list[Drop]] = {}  # by the page id of the kept page
         self.count = 0  #: how many drops are uncertain
         # The runs of pages that are done, which have to give a sign of life.
@@ -90,7 +84,7 @@ class Watch:
 
     def add(self, of_id: str, drop: Drop, *, certain: bool) -> None:
         """Remembers a drop, and whether the kept page was done, by a run that lives for ``certain``."""
-        self._crawl.hold(drop.origin)
+        self.crawl.hold(drop.origin)
         # The answer was on its way, or the index is told a second later.
         if certain or of_id in self._processed:
             self._add_certain(of_id, [drop])
@@ -110,7 +104,7 @@ class Watch:
             forgotten = self._certain.pop(next(iter(self._certain)))
             self._certain_count -= len(forgotten)
             for drop in forgotten:
-                self._crawl.let_go(drop.origin)
+                self.crawl.let_go(drop.origin)
 
     async def _look(self) -> None:
         while self._waiting or self._silent:
@@ -123,7 +117,7 @@ class Watch:
 
     async def _ask_for_pages(self) -> None:
         page_ids = list(self._waiting)
-        states = await self._index.states(page_ids)
+        states = await self.index.states(page_ids)
         done = [page_id for page_id, state in zip(page_ids, states, strict=True) if state.is_done]
         as_they_were = dict(zip(done, await asyncio.gather(*map(self._is_as_it_was, done)), strict=True))
         for page_id, state in zip(page_ids, states, strict=True):
@@ -132,7 +126,7 @@ class Watch:
 
     async def _is_as_it_was(self, of_id: str) -> bool:
         """Returns whether a page is filed with what others were dropped for: it may have failed, and been claimed anew."""
-        filed = await self._index.find(of_id)
+        filed = await self.index.find(of_id)
         before, drops = self._runs.get(of_id), self._waiting.get(of_id, [])
         if filed is None or not all(drop.of_simhash in (None, filed.simhash) for drop in drops):
             return False
@@ -145,7 +139,7 @@ class Watch:
 
     async def _ask_for_runs(self) -> None:
         runs = {*self._runs.values(), *self._silent}
-        leases = dict(zip(runs, await self._index.leases([*runs]), strict=True))
+        leases = dict(zip(runs, await self.index.leases([*runs]), strict=True))
         for page_id, run in list(self._runs.items()):
             if run in leases:
                 self._hear(page_id, leases[run])
@@ -200,9 +194,7 @@ class Watch:
         """Notes that a page was fetched.  If its content has changed, drops that relied on the old content are undone."""
         drops = self._certain.get(page_id) or self._waiting.get(page_id) or []
         old = drops[0].of_simhash if drops else None
-        if old is not None and (
-            simhash is None or distance(simhash, old) > self._index.detector.max_distance
-        ):
+        if old is not None and (simhash is None or distance(simhash, old) > self.index.detector.max_distance):
             self.undo(page_id, "the page that it duplicated shows something else now")
 
     def _forget(self, of_id: str) -> list[Drop]:
@@ -212,20 +204,20 @@ class Watch:
         drops = self._waiting.pop(of_id, [])
         self.count -= len(drops)
         if drops and not self._waiting:
-            self._crawl.wake()
+            self.crawl.wake()
         return drops
 
     def _undo(self, drops: list[Drop], why: str, *, judged: bool = True, times: int = MAX_AGAIN) -> None:
         for drop in drops:
             self._again[drop.page_id] = self._again.get(drop.page_id, 0) + times
             logger.info("Fetched again: %s, as %s", inert(drop.url), why)
-            count(self._stats, "fetched_again")
+            count(self.stats, "fetched_again")
             if drop.links:
-                self._stats.inc_value("dedup/links_not_followed", -drop.links)
+                self.stats.inc_value("dedup/links_not_followed", -drop.links)
             if drop.line:
-                self._undone(drop.line, why)
-            self._crawl.fetch_again(drop.origin, judged=judged)
-            self._crawl.let_go(drop.origin)
+                self.undone(drop.line, why)
+            self.crawl.fetch_again(drop.origin, judged=judged)
+            self.crawl.let_go(drop.origin)
 
     def is_waiting(self) -> bool:
         """Returns whether a crawl with nothing else to do should go on.  Gives up what has been uncertain for too long.
@@ -256,14 +248,14 @@ class Watch:
                 self._since.pop(of_id, None)  # if its run is heard of again, that counts anew
                 continue
             try:
-                is_annulled = await self._index.annul(of_id)
+                is_annulled = await self.index.annul(of_id)
             except Exception as error:  # noqa: BLE001 (whatever it is, no doubt may last)
                 logger.debug("Not annulled: the claim of %s: %s", inert(of_id), error)
                 self.give_up([of_id])
             else:
                 if is_annulled:  # else `_look` sees what became of it
                     drops = self._forget(of_id)
-                    self._stats.inc_value("dedup/uncertain", len(drops))
+                    self.stats.inc_value("dedup/uncertain", len(drops))
                     self._undo(drops, NOT_SAID, times=1)
 
     def give_up(self, of_ids: Iterable[str] | None = None, *, judged: bool = False) -> None:
@@ -272,7 +264,7 @@ class Watch:
             since = self._since.get(of_id, 0.0)
             drops = self._forget(of_id)
             self._since[of_id] = since  # whatever is dropped for that page later has been waited for already
-            self._stats.inc_value("dedup/uncertain", len(drops))
+            self.stats.inc_value("dedup/uncertain", len(drops))
             self._undo(drops, NOT_SAID, judged=judged)
 
     async def close(self) -> None:

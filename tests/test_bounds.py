@@ -78,18 +78,6 @@ def test_nor_to_another_page_of_its_host(crawl: Run, site: Site) -> None:
     assert "/private" not in done.requests
 
 
-class Moves:
-    """A page that leads elsewhere when it is fetched again."""
-
-    def __init__(self, there: str) -> None:
-        self.there = there
-        self.asked = 0
-
-    def __call__(self, _: object) -> Answer:
-        self.asked += 1
-        return page("story") if self.asked == 1 else (302, {"Location": self.there}, b"")
-
-
 LateFailure = failing_late("/a", "dedup/pages", 3)
 
 
@@ -98,8 +86,10 @@ def test_a_page_that_is_fetched_again_does_not_leave_its_host(crawl: Run, site: 
     hold(site, "/b", 2)  # whichever comes first is kept
     asked: list[str] = []
     with elsewhere(asked) as other:
-        moved = Moves(f"{other}/x" if is_far else "/x")
-        pages = {"/": page("home", "/a", "/b"), "/a": page("story"), "/b": moved, "/x": page("story")}
+        moved = (302, {"Location": f"{other}/x" if is_far else "/x"}, b"")
+        answers = iter([page("story"), moved])
+        pages: dict[str, Any] = {"/": page("home", "/a", "/b"), "/a": page("story"), "/x": page("story")}
+        pages["/b"] = lambda _: next(answers)
         done = crawl(pages, LateFailure, CONCURRENT_REQUESTS=8)
     assert done.figures["fetched_again"] == 1
     assert asked == []

@@ -4,16 +4,15 @@ import asyncio
 import gc
 from collections import Counter
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from filelock import FileLock
 from scrapy.utils.test import get_crawler
 
 from tests.support import slow
-from tests.support.crawls import ADDON, TWINS, Answer, Crawl, Run, Site, Walker, failing, page
+from tests.support.crawls import ADDON, TWINS, Answer, Crawl, Run, Site, Walker, failing, losing, page
 from tests.support.stores import in_file
-from tests.support.waiting import until
 
 
 @pytest.fixture(params=["file", slow("redis")])
@@ -150,31 +149,10 @@ class Ends(Walker):
         self.is_through = self.path(response) == "/a"
 
 
-class Failing:
-    """A pipeline that fails on the item of /a, at once or when all of the page has been handed over."""
-
-    is_late = False
-
-    def __init__(self, crawler: Any) -> None:
-        self.crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> Self:
-        return cls(crawler)
-
-    async def process_item(self, item: dict[str, str]) -> dict[str, str]:
-        if item["path"] == "/a":
-            await until(lambda: self.crawler.spider.is_through or not self.is_late)
-            raise OSError("the database is away")
-        return item
-
-
-class FailingLate(Failing):
-    is_late = True
-
-
-@pytest.mark.parametrize("pipeline", [slow(Failing), FailingLate])
-def test_an_item_that_a_pipeline_lost_is_handed_over_later(items: Items, pipeline: type[Failing]) -> None:
+@pytest.mark.parametrize(
+    "pipeline", [slow(losing("/a")), losing("/a", lambda crawler: crawler.spider.is_through)]
+)
+def test_an_item_that_a_pipeline_lost_is_handed_over_later(items: Items, pipeline: type) -> None:
     site = {"/": page("home", "/a"), "/a": page("X")}
     assert items.crawl(site, Ends, DEDUP_INCREMENTAL=True, ITEM_PIPELINES={pipeline: 1}) == ["/"]
     assert items.crawl(site, DEDUP_INCREMENTAL=True) == ["/a"]

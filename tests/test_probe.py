@@ -542,11 +542,12 @@ async def test_no_page_is_dropped_for_a_wall_that_stands_where_a_kept_page_was()
     assert "dedup/probed" not in counts
 
 
+def shown(url: str) -> Shown:
+    return Shown(url, url, url, 0, 0, 0, "<p>a")
+
+
 def test_a_page_is_compared_with_every_version_of_its_name_that_is_kept() -> None:
     """The first may be a print version, of which it is no copy."""
-
-    def shown(url: str) -> Shown:
-        return Shown(url, url, url, 0, 0, 0, "<p>a")
 
     kept, print_version, page = KeptPages(), "http://a.org/print/lamp", "http://a.org/lamp"
     for url in (print_version, page):
@@ -555,9 +556,6 @@ def test_a_page_is_compared_with_every_version_of_its_name_that_is_kept() -> Non
 
 
 def test_a_page_is_compared_with_one_that_has_a_parameter_more_unless_several_have() -> None:
-    def shown(url: str) -> Shown:
-        return Shown(url, url, url, 0, 0, 0, "<p>a")
-
     kept, page = KeptPages(), shown("http://mirror.net/lamp")
     kept.add(shown("http://a.org/lamp?x=mail"))
     assert [found.url for found in kept.like(page, more=True)] == ["http://a.org/lamp?x=mail"]

@@ -6,10 +6,9 @@ See test_doubts for the rules, without a crawl.
 import asyncio
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
-from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 from twisted.python.failure import Failure
 
@@ -18,7 +17,7 @@ from dedup.filter.watch import doubts
 from dedup.scrapy.compat import close
 from dedup.scrapy.crawl.slot import is_closing
 from tests.support import slow
-from tests.support.crawls import Run, Site, Walker, asking, failing_late, hold, page
+from tests.support.crawls import Run, Site, Walker, asking, failing_late, hold, losing, page
 from tests.support.filters import DETECTOR
 from tests.support.waiting import until, wait_until
 
@@ -50,26 +49,13 @@ class Stops(Walker):
         raise CloseSpider("dropped")
 
 
-class AwayForAMoment:
-    """A pipeline that loses the item of /a, once another page was dropped for that page."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self.stats = crawler.stats
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
-
-    async def process_item(self, item: Any) -> Any:
-        if item["path"] == "/a":
-            await until(lambda: self.stats.get_value("dedup/dropped"))
-            raise OSError("the database is away")
-        return item
+#: A pipeline that loses the item of /a, once another page was dropped for that page.
+Loses = losing("/a", lambda crawler: crawler.stats.get_value("dedup/dropped"))
 
 
 def test_what_was_dropped_for_a_page_whose_item_fails_later_is_fetched_again(crawl: Run, site: Site) -> None:
     hold(site, "/b", 2)  # whichever comes first is kept
-    done = crawl(PAGES, CONCURRENT_REQUESTS=8, ITEM_PIPELINES={AwayForAMoment: 1})
+    done = crawl(PAGES, CONCURRENT_REQUESTS=8, ITEM_PIPELINES={Loses: 1})
     assert [item["path"] for item in done.items] == ["/", "/b"]
     assert done.figures["fetched_again"] == done.figures["dropped"] == 1
     told = [(record["action"], record["undone"]) for record in done.records]

@@ -104,11 +104,6 @@ def copy(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow  # as `make check` says
-def test_the_products_keep_every_contract(tmp_path: Path) -> None:
-    assert lint(copy(tmp_path)) == (0, {})
-
-
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """What is said of a copy with every plant in it, a new folder, and in every package two modules that import each other."""

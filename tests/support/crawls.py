@@ -268,12 +268,20 @@ def failing_late(path: str, stat: str, least: int = 1) -> type[Walker]:
     return FailsLate
 
 
-def losing(path: str) -> type:
-    """Makes a pipeline that can't store the item of a page."""
+def losing(path: str, when: Callable[[Any], Any] = lambda crawler: True) -> type:
+    """Makes a pipeline that can't store the item of a page, which shows once something is so of the crawler."""
 
     class Loses:
-        def process_item(self, item: Any) -> Any:
+        def __init__(self, crawler: Any) -> None:
+            self.crawler = crawler
+
+        @classmethod
+        def from_crawler(cls, crawler: Any) -> Any:
+            return cls(crawler)
+
+        async def process_item(self, item: Any) -> Any:
             if item["path"] == path:
+                await until(lambda: when(self.crawler))
                 raise OSError("the disk is full")
             return item
 

@@ -54,17 +54,20 @@ URLS = [
 ]  # fmt: skip
 
 
+def met(html: str, url: str) -> tuple[Bodies, Body]:
+    """What is known once a page was met at a URL."""
+    detector, body = Detector(), Body(html.encode(), "utf-8", "html")
+    bodies, page = Bodies(detector), detector.read(html, url)
+    bodies.add(bodies.key(body, url) or 0, url, page, detector.fingerprint_page(page))
+    return bodies, body
+
+
 @pytest.mark.parametrize("more", PARTS.values(), ids=PARTS.keys())
 def test_a_known_body_gives_what_reading_it_gives(more: str) -> None:
     html = f"<title>Story</title>{more}<p>{STORY}</p>"
-    body = Body(html.encode(), "utf-8", "html")
     for first, second in permutations(URLS, 2):
-        detector = Detector()
-        bodies = Bodies(detector)
-        key, other = (bodies.key(body, url) for url in (first, second))
-        page = detector.read(html, first)
-        bodies.add(key or 0, first, page, detector.fingerprint_page(page))
-        if (known := bodies.find(other or 0, body, second)) is None:
+        bodies, body = met(html, first)
+        if (known := bodies.find(bodies.key(body, second) or 0, body, second)) is None:
             continue
         fresh = Detector()
         page = fresh.read(html, second)
@@ -79,13 +82,10 @@ def test_a_known_body_gives_what_reading_it_gives(more: str) -> None:
 
 
 def test_in_one_folder_pages_of_ordinary_links_are_known() -> None:
-    detector = Detector()
     html = f"<title>Story</title>{PARTS['plain']}{PARTS['canonical']}{PARTS['fragment']}<p>{STORY}</p>"
-    body, bodies = Body(html.encode(), "utf-8", "html"), Bodies(detector)
-    page = detector.read(html, URLS[0])
+    bodies, body = met(html, URLS[0])
     key = bodies.key(body, URLS[0])
     assert key is not None
-    assert bodies.add(key, URLS[0], page, detector.fingerprint_page(page))
     assert [bodies.key(body, url) == key for url in URLS] == [True] * 4 + [False] * 5
     assert all(bodies.find(key, body, url) for url in URLS[:4])
 

@@ -18,10 +18,10 @@ from dedup.filter.judges import JUDGES, Judge
 from dedup.page.read import read
 from dedup.scrapy.commands.compare.run import crawled
 from dedup.scrapy.commands.index.why import print_reasons
-from dedup.scrapy.settings import Options, read_settings
+from dedup.scrapy.settings import read_settings
 from tests.support import ROOT
 from tests.support.coroutines import driven
-from tests.support.crawls import Answer, Crawl, Run, Site, Walker
+from tests.support.crawls import Answer, Run, Site, Walker
 from tests.support.filters import filtering, fingerprint, text
 from tests.support.logs import read_log
 from tests.support.processes import scrapy
@@ -87,55 +87,34 @@ class Visitor(Walker):
         return [url.removeprefix(self.url) for url in found if url.startswith(f"{self.url}/")]
 
 
-class Judged:
-    """A crawl of the demo site: what it has said of each page, and what commands can read."""
-
-    def __init__(self, crawl: Run, site: Site, folder: Path) -> None:
-        self.log = folder / "duplicates.jsonl"
-        self.kept = Path(f"{self.log}{SUFFIX}")
-        self.pages = Museum()
-        given = {
-            "DEDUP_INDEX": f"file:{folder}/index.sqlite",
-            "DEDUP_LOG": str(self.log),
-            "DEDUP_CHROME": True,
-        }
-        self.done: Crawl = crawl(self.pages, Visitor, **given)
-        self.site, self.settings = site, Settings(given)
-        kept = {
-            site.url + path: judged.verdict.judge
-            for path, judged in self.done.spider.judgements.items()
-            if judged is not None
-        }
-        self.judges = kept | {record["url"]: record["judge"] for record in self.done.records}
-
-    @property
-    def options(self) -> Options:
-        return read_settings(self.settings)
-
-
 def test_the_judge_of_every_page_is_named(
     crawl: Run, site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By `index why`, by `compare`, and in the log of what was kept beside another page."""
-    judged = Judged(crawl, site, tmp_path)
-    counted = Counter(judged.judges.values())
+    log = tmp_path / "duplicates.jsonl"
+    given = {"DEDUP_INDEX": f"file:{tmp_path}/index.sqlite", "DEDUP_LOG": str(log), "DEDUP_CHROME": True}
+    done, options = crawl(Museum(), Visitor, **given), read_settings(Settings(given))
+    met = {site.url + path: judged for path, judged in done.spider.judgements.items() if judged is not None}
+    judges = {url: judged.verdict.judge for url, judged in met.items()}
+    judges |= {record["url"]: record["judge"] for record in done.records}
+    counted = Counter(judges.values())
     assert counted.keys() >= {"index", "probe", "read"}
-    for name, pages in counted.items():
-        assert judged.done.stats[f"dedup/judges/{name}"] == pages
-    for url, judge in judged.judges.items():
-        asyncio.run(print_reasons(judged.options, url, []))
+    assert {name: done.stats[f"dedup/judges/{name}"] for name in counted} == counted
+    for url, judge in judges.items():
+        asyncio.run(print_reasons(options, url, []))
         said = capsys.readouterr().out
         assert (said.count("judge "), said.count(f"judge {judge}")) == (1, 1), (url, said)
-        for line in crawled(judged.options, {"A": url}):
+        for line in crawled(options, {"A": url}):
             assert f"judge {judge}" in line
-    last = judged.done.records[-1]
-    given = "-s", f"DEDUP_LOG={judged.log}", "-s", "ROBOTSTXT_OBEY=False"
-    done = scrapy("compare", last["url"], last["duplicate_of"], *given)
-    [said] = [line for line in done.stdout.splitlines() if line.startswith("crawl A")]
+    last = done.records[-1]
+    compared = scrapy(
+        "compare", last["url"], last["duplicate_of"], "-s", f"DEDUP_LOG={log}", "-s", "ROBOTSTXT_OBEY=False"
+    )
+    [said] = [line for line in compared.stdout.splitlines() if line.startswith("crawl A")]
     assert f"judge {last['judge']}; a near-duplicate of {last['duplicate_of']}" in said
     # What two months have alone was fetched again, and stayed.
-    [kept] = read_kept([judged.kept], f"{judged.site.url}/calendar/2026/02")
-    assert (kept.judge, kept.beside) == ("probe", f"{judged.site.url}/calendar/2026/01")
+    [kept] = read_kept([Path(f"{log}{SUFFIX}")], f"{site.url}/calendar/2026/02")
+    assert (kept.judge, kept.beside) == ("probe", f"{site.url}/calendar/2026/01")
     assert re.fullmatch(
         r"differs in (\d+ words?|tags or places|the attributes? .*) that (stayed when .* fetched again|were not seen to change)",
         kept.why,

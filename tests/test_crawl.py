@@ -329,18 +329,13 @@ def run_module(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=LIMIT, check=False)
 
 
+#: Between these lines there may be others, such as of drops that were taken back.
 SUMMARY = re.compile(
     r"http://127\.0\.0\.1:\d+/: (\d+) pages fetched and judged.*\n"
-    r"  kept +(\d+): .*\n"
-    r"(?:  judges .*\n)?"
-    r"(?:  own .*\n)?"
-    r"  dropped +(\d+) near-duplicates?\n"
-    r"(?:  probed .*\n)?"
-    r"(?:  saved .*\n)?"
-    r"(?:  missed\? .*\n)?"
-    r"  drop log +(.*)\n"
-    r"  to see .*\n"
-    r"  items +(.*)\n"
+    r"(?:  .*\n)*?  kept +(\d+): .*\n"
+    r"(?:  .*\n)*?  dropped +(\d+) near-duplicates?\n"
+    r"(?:  .*\n)*?  drop log +(.*)\n"
+    r"(?:  .*\n)*?  items +(.*)\n"
 )
 
 

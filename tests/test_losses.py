@@ -151,16 +151,8 @@ def weighing(at: int, kg: int, query: str = "") -> Answering:
 
 @driven
 async def test_the_first_page_that_is_dropped_by_its_kind_is_asked_itself() -> None:
-    things = [
-        (2, 20, ""),
-        (1, 20, ""),
-        (3, 20, ""),
-        (4, 20, ""),
-        (1, 20, "?x=mail"),
-        (0, 20, ""),
-        (0, 30, ""),
-    ]
-    assert (await crawl([weighing(*thing) for thing in things])).lost() == set()
+    others = [*(weighing(at, 20) for at in (2, 1, 3, 4)), weighing(1, 20, "?x=mail")]
+    assert (await crawl([*others, weighing(0, 20), weighing(0, 30)])).lost() == set()
 
 
 @driven

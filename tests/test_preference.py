@@ -122,15 +122,8 @@ def test_an_archive_keeps_the_page_that_is_preferred(which: str, url: str, tmp_p
         ("http://a.example/print/the-lamp-of-brass", "", "and more"),
     ]
     archive, kept = tmp_path / "a.jsonl", tmp_path / "kept.jsonl"
-    archive.write_text(
-        "".join(
-            json.dumps(
-                {"url": at, "html": f"<link rel=canonical href='{named}'><p>{words('lamp', 300)} {more}"}
-            )
-            + "\n"
-            for at, named, more in pages
-        )
-    )
+    html = "<link rel=canonical href='{}'><p>" + words("lamp", 300) + " {}"
+    archive.write_text(lines(*({"url": at, "html": html.format(*said)} for at, *said in pages)))
     Cleaning([str(archive)], str(kept), plan=IndexSettings(chrome=False), keep=which).run()
     assert [json.loads(line)["url"] for line in kept.read_text().splitlines()] == [url]
 

@@ -12,7 +12,7 @@ application, and they are judged as if nobody had asked.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from msgspec import Struct, field
@@ -99,7 +99,7 @@ class Soft404s:
         of = verdict.of_id or (verdict.near.page_id if verdict.near else "")
         control = next((page_id for page_id in site.kept if page_id not in {of, visit.page_id}), None)
         if not site.is_asked:
-            site.suspects += _names_another(visit.url, verdict) or self._repeats(visit.url, case.page.heading)
+            site.suspects += _names_another(visit.url, verdict) or self._repeats(visit.url, case.page)
         is_first = not site.is_asked and site.suspects >= SEVERAL  # one may be just a copy
         is_due = site.dropped >= site.due and not site.turn.locked()
         if control is None or not (is_first or is_due) or not self.probe.asking.may_ask(visit.url):
@@ -150,12 +150,12 @@ class Soft404s:
             site.kept.append(visit.page_id)
         return found
 
-    def _repeats(self, url: str, heading: Sequence[str]) -> bool:
+    def _repeats(self, url: str, page: Page) -> bool:
         """Returns whether the heading of a page is that of another one of its host, but for the words of their addresses."""
-        left = Address(url).without(heading)
+        left = Address(url).without(page.heading)
         if not left:
             return False
-        key, whole = hash((host(url), *left)), hash(tuple(heading))
+        key, whole = hash((host(url), *left)), hash(tuple(page.heading))
         other = self._headings.get(key, whole)
         self._headings[key] = whole
         return other != whole

@@ -21,7 +21,6 @@ from dedup.droplog.reason import reason
 from dedup.droplog.record import FIELDS, Record
 from dedup.report.file import assembled
 from dedup.report.noise import noise_by_pattern
-from dedup.report.plain import tables
 from dedup.texts.differences import edits
 from dedup.texts.texts import Find, Runs
 
@@ -51,8 +50,7 @@ class Source:
 
 def report(drops: Drops, source: Source) -> str:
     """Returns the text of the HTML file, in ASCII.  It takes O(drops) time, and bounded memory."""
-    data = _data(drops, source)
-    return assembled("report.html", ["report.css"], _SCRIPTS, data, tables(data))
+    return assembled("report.html", ["report.css"], _SCRIPTS, _data(drops, source))
 
 
 def _data(drops: Drops, source: Source) -> dict[str, Any]:

@@ -24,16 +24,11 @@ MARK = '<meta name="generator" content="scrapy duplicates">'
 
 
 def assembled(
-    page: str,
-    styles: Iterable[str],
-    scripts: Iterable[str],
-    data: object,
-    plain: str = "",
-    package: str = HOME,
+    page: str, styles: Iterable[str], scripts: Iterable[str], data: object, package: str = HOME
 ) -> str:
     """Returns the text of a file, in ASCII, made from the names of its templates and from its data.
 
-    The template of a page begins behind what all have as their head.  ``plain`` is HTML for browsers that run no scripts.
+    The template of a page begins behind what all have as their head.
     Templates that this package lacks are those of ``package``.
     """
     own, theirs = (files(each).joinpath("templates") for each in (HOME, package))
@@ -51,7 +46,6 @@ def assembled(
         style_hash=_sha256(style),
         script_hash=_sha256(script),
         data=_embedded(data),
-        plain=plain,
     )
 
 

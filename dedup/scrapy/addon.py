@@ -3,45 +3,35 @@
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-#: The first comes before decompression (590), the second between that and meta refreshes (580), which read the
-#: text.
-WHOLENESS_ORDER = 595
+#: Of what reads the text: after decompression (590), and before meta refreshes (580).
 CHARSET_ORDER = 585
-#: It is next to the engine, so that what it judges is what the spider will get: the middlewares of a project, at 543
-#: for example, may have taken a page for a ban, and sent its request again.
-DOWNLOADER_ORDER = 0
-#: Still nearer: it parks what has left the scheduler before anything else is done with it, and learns from verdicts.
-LINKS_ORDER = -1
-#: It is next to the engine, so that it sees a page's whole output handed over.
-SPIDER_ORDER = 10
-#: It is next to the spider: what gets there has been refused by no other middleware.
-ARRIVAL_ORDER = 1_000_000
-#: Next to that: what it notes of a callback's requests is what the callback gave.
-REVISIT_ORDER = 999_999
-#: Of the workers of a crawl: next to the engine, so that it sees the start requests that are to be scheduled, and next
-#: to the downloader, so that what it lets pass is sent.
-START_ORDER = 5
-DOOR_ORDER = 1_000_000
-
 
 #: Where the components are put.  They are named, and Scrapy loads them when it makes them: a module of its own that
 #: it loads before looks through all that are there, which takes .04 s more if numpy is one of them.
 COMPONENTS = (
-    ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.bodies.WholenessMiddleware", WHOLENESS_ORDER),
+    # Before decompression.
+    ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.bodies.WholenessMiddleware", 595),
     ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.bodies.CharsetMiddleware", CHARSET_ORDER),
-    ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.middleware.NearDuplicateMiddleware", DOWNLOADER_ORDER),
-    ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ConfirmMiddleware", SPIDER_ORDER),
-    ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ArrivalMiddleware", ARRIVAL_ORDER),
+    # Next to the engine, so that what it judges is what the spider will get: the middlewares of a project, at 543 for
+    # example, may have taken a page for a ban, and sent its request again.
+    ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.middleware.NearDuplicateMiddleware", 0),
+    # Next to the engine, so that it sees a page's whole output handed over.
+    ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ConfirmMiddleware", 10),
+    # Next to the spider: what gets there has been refused by no other middleware.
+    ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ArrivalMiddleware", 1_000_000),
     ("EXTENSIONS", "dedup.scrapy.extensions.Timeline", 0),
     ("EXTENSIONS", "dedup.scrapy.log.progress.Progress", 0),
 )
-#: Those of some crawls alone; in others, what they need is not loaded.
-LINKS = ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.links.middleware.LinksMiddleware", LINKS_ORDER)
-REVISITS = ("SPIDER_MIDDLEWARES", "dedup.contrib.changes.revisits.RevisitMiddleware", REVISIT_ORDER)
-#: Those of the workers of a crawl.
+#: Those of some crawls alone; in others, what they need is not loaded.  The first is still nearer to the engine: it parks
+#: what has left the scheduler before anything else is done with it, and learns from verdicts.  The second is still next to
+#: the spider: what it notes of a callback's requests is what the callback gave.
+LINKS = ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.links.middleware.LinksMiddleware", -1)
+REVISITS = ("SPIDER_MIDDLEWARES", "dedup.contrib.changes.revisits.RevisitMiddleware", 999_999)
+#: Those of the workers of a crawl: next to the downloader, so that what it lets pass is sent, and next to the engine, so
+#: that it sees the start requests that are to be scheduled.
 SHARD_COMPONENTS = (
-    ("DOWNLOADER_MIDDLEWARES", "dedup.contrib.workers.shards.ShardMiddleware", DOOR_ORDER),
-    ("SPIDER_MIDDLEWARES", "dedup.contrib.workers.start.ShardStartMiddleware", START_ORDER),
+    ("DOWNLOADER_MIDDLEWARES", "dedup.contrib.workers.shards.ShardMiddleware", 1_000_000),
+    ("SPIDER_MIDDLEWARES", "dedup.contrib.workers.start.ShardStartMiddleware", 5),
 )
 
 

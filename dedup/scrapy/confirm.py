@@ -13,8 +13,7 @@ from dedup.filter.stats import count
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import hide, outcome_of, show
 from dedup.scrapy.requests.visits import SEED, asked, is_seed, linked, page_id
-from dedup.scrapy.settings import read_group, weighs_links
-from dedup.settings import LinkSettings
+from dedup.scrapy.settings import weighs_links
 
 if TYPE_CHECKING:  # few crawls weigh links
     from dedup.scrapy.links.middleware import LinksMiddleware
@@ -63,8 +62,8 @@ class ConfirmMiddleware(Component):
     def filter_opened(self, filter: Filter) -> None:
         """The filter is ready."""
         self.filter = filter
-        self._follows = read_group(self.crawler.settings, LinkSettings).follow != "never"
-        if weighs_links(self.crawler.settings):
+        self._follows = weighs_links(self.crawler.settings)
+        if self._follows:
             from dedup.scrapy.links.middleware import LinksMiddleware
 
             self._links = self.crawler.get_downloader_middleware(LinksMiddleware)

@@ -15,6 +15,7 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from twisted.python.failure import Failure
 
+from dedup.droplog.record import Record
 from dedup.errors import DedupError, SettingsError
 from dedup.filter import Filter, Visit
 from dedup.filter.stats import count
@@ -130,9 +131,7 @@ class NearDuplicateMiddleware(Component):
         if record is not None:
             self._lines.add(record)
             self._note_drop(request)
-            raise NearDuplicate(
-                record["url"], record["duplicate_of"], record["distance"], record["resemblance"]
-            )
+            raise _refusal(record)
 
     async def _send(self, request: Request, send: Callable[[], Awaitable[Response]]) -> Response:
         """Looks once more when it is a request's turn to be sent: meanwhile the kept page may have come."""
@@ -194,7 +193,6 @@ class NearDuplicateMiddleware(Component):
             if self.settings.no_vary_search and (header := response.headers.getlist("No-Vary-Search")):
                 self.filter.variants.keep(page, outcome, b",".join(header))
             return response
-        found = record["url"], record["duplicate_of"], record["distance"], record["resemblance"]
         self._lines.add(record)
         response.flags.append(FLAG)
         self.crawler.signals.send_catch_log(
@@ -204,7 +202,7 @@ class NearDuplicateMiddleware(Component):
         if outcome.action == "drop" and not outcome.leads_on:
             self._note_drop(request)
             self._close_tab(request)
-            raise NearDuplicate(*found)
+            raise _refusal(record)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -298,6 +296,10 @@ class NearDuplicateMiddleware(Component):
             self._carried.close()
             text = summary(self.crawler.stats.get_stats(), str(filter.log.path or ""))
             logger_for(self.crawler, SUMMARY).info("Near-duplicate filter: %s", text)
+
+
+def _refusal(record: Record) -> NearDuplicate:
+    return NearDuplicate(record["url"], record["duplicate_of"], record["distance"], record["resemblance"])
 
 
 async def _close(page: Any) -> None:

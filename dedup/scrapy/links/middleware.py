@@ -4,7 +4,6 @@
 """
 
 from pathlib import Path
-from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request, Spider
@@ -71,9 +70,8 @@ class LinksMiddleware(Component):
             return
         self.options = options
         self.links = Links()
-        self._offered = Latest[int, None](
-            MAX_MET
-        )  # the URLs of requests, and of links on pages that were harvested
+        # The URLs of requests, and of links on pages that were harvested.
+        self._offered = Latest[int, None](MAX_MET)
         self._short = Latest[int, None](MAX_SHORT)  # digests of short pages
         self._repeats: WeakSet[Response] = WeakSet()  # short pages that were met before
         self._came_back: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # judged, but not yet parsed
@@ -208,7 +206,8 @@ class LinksMiddleware(Component):
         for link in waiting:
             count(self.crawler.stats, "links/came_back")
             link.origin.meta[WAITED] = True
-            self.crawler.engine.crawl(again(link.origin))
+            meta = link.origin.meta | {AGAIN: True}
+            self.crawler.engine.crawl(link.origin.replace(dont_filter=True, meta=meta))
 
     def spider_idle(self) -> None:
         """Nothing is left to be crawled, it seems, but what is parked."""
@@ -250,12 +249,6 @@ def link_of(request: Request) -> Link:
     if not isinstance(found_on, str) or is_start:
         return Link(_plain(request.url), origin=request)
     return Link(_plain(request.url), found_on, bool(request.meta.get(FOUND_ON_KEPT)), origin=request)
-
-
-def again(request: Request, **changes: Any) -> Request:
-    """Returns the request for the scheduler once more, past the filter of duplicate requests."""
-    copy: Request = request.replace(dont_filter=True, meta=request.meta | {AGAIN: True}, **changes)
-    return copy
 
 
 def _asked_url(request: Request) -> str:

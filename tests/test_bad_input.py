@@ -73,11 +73,8 @@ def crawl(site: tuple[str, Site], tmp_path: Path) -> Crawl:
 
     def crawl(*arguments: str, **settings: object) -> Ended:
         defaults = {"DEDUP_INDEX": "memory:", "DEDUP_LOG": tmp_path / "duplicates.jsonl", "DOWNLOAD_DELAY": 0}
-        command = ["crawl", "site", *(arguments or ("-a", f"start={url}"))]
-        for name, value in (defaults | settings).items():
-            command += ["-s", f"{name}={value}"]
         asked.requests.clear()
-        done = scrapy(*command)
+        done = scrapy("crawl", "site", *(arguments or ("-a", f"start={url}")), **defaults | settings)
         return Ended(done.returncode, done.stdout + done.stderr, list(asked.requests))
 
     return crawl

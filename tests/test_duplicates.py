@@ -453,8 +453,8 @@ def test_without_a_log_those_of_the_project_are_read(tmp_path: Path) -> None:
         (tmp_path / f"{name}-1.jsonl").write_text(
             lines(record(f"http://{name}.example/\x7f"), record(distance=1))
         )
-    setting = ("-s", f"DEDUP_LOG={tmp_path}/%(name)s-%(time)s.jsonl")
-    done = scrapy("duplicates", *setting, "--json", "--min-distance", 2, "--since", "2026-11-21")
+    log = f"{tmp_path}/%(name)s-%(time)s.jsonl"
+    done = scrapy("duplicates", "--json", "--min-distance", 2, "--since", "2026-11-21", DEDUP_LOG=log)
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert records == [record(f"http://{name}.example/\x7f") for name in ("a", "b")]
@@ -495,15 +495,23 @@ def test_who_has_read_enough_may_go(log: Path) -> None:
     assert running.returncode == 0
 
 
+def on_a_terminal(*arguments: object, **streams: Any) -> tuple[bytes, bytes]:
+    """What `scrapy duplicates` prints where its error output is a terminal of 80 columns: there, and elsewhere."""
+    here, there = pty.openpty()
+    command = [python(), "-m", "scrapy", "duplicates", *map(str, arguments)]
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80"}
+    streams = {"stdout": there, "stderr": there} | streams
+    with subprocess.Popen(command, cwd=ROOT, env=environment, **streams) as running:
+        os.close(there)
+        output, _ = running.communicate(timeout=LIMIT)
+        shown = b"".join(_chunks(here))
+    assert running.returncode == 0
+    return shown, output
+
+
 def test_a_terminal_has_colours(log: Path) -> None:
     log.write_text(lines(*MIXED))
-    here, there = pty.openpty()
-    command = [python(), "-m", "scrapy", "duplicates", str(log)]
-    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80"}
-    with subprocess.Popen(command, cwd=ROOT, stdout=there, stderr=there, env=environment) as running:
-        os.close(there)
-        shown = b"".join(_chunks(here)).decode("ascii")
-    assert running.returncode == 0
+    shown = on_a_terminal(log)[0].decode("ascii")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert plain != shown
     assert plain.replace("\r\n", "").isprintable()
@@ -515,15 +523,7 @@ def test_a_progress_bar_keeps_out_of_the_output(log: Path) -> None:
     with log.open("w") as file:
         for _ in range(9):
             file.write(lines(record()) + " " * (MAX_LINE - 1) + "\n")
-    here, there = pty.openpty()
-    command = [python(), "-m", "scrapy", "duplicates", "--json", str(log)]
-    environment = os.environ | {"TERM": "xterm-256color"}
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=there, env=environment
-    ) as running:
-        os.close(there)
-        output, _ = running.communicate(timeout=LIMIT)
-        shown = b"".join(_chunks(here))
+    shown, output = on_a_terminal("--json", log, stdout=subprocess.PIPE)
     assert output.decode() == lines(record()) * 9
     assert b"Reading" in shown
 

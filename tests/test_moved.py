@@ -12,6 +12,7 @@ from scrapy.utils.request import fingerprint
 from dedup.droplog.drops import Drops, Place
 from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
+from tests.support.crawls import words
 from tests.support.logs import lines, record
 from tests.support.processes import scrapy
 
@@ -33,6 +34,20 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
+def keep(address: str, **options: Any) -> str:
+    """Files the old page in an index, and claims another that stays pending; returns the run."""
+
+    async def claim() -> str:
+        async with open_index(address, Detector(), **options) as index:
+            for url in (OLD, "http://pending.example/"):
+                page = Detector().fingerprint(f"<p>{words(url)}")
+                await index.claim(fingerprint(Request(url)).hex(), url, page)
+            await index.confirm(fingerprint(Request(OLD)).hex())
+            return index.run
+
+    return asyncio.run(claim())
+
+
 def test_places_of_a_content_are_found_from_any_of_its_urls_the_last_seen_first() -> None:
     with Drops(RECORDS) as drops:
         new = Place(NEW, False, "2026-11-03T10:00:00.000+00:00", "2026-11-09T10:00:00.000+00:00")
@@ -47,17 +62,9 @@ def test_a_lost_page_is_found_with_dates(log: Path, tmp_path: Path, address: str
     if address == "memory:":
         address = f"file:{tmp_path}/none.sqlite"  # no index there yet: only the log is asked
 
-    async def keep() -> None:
-        index = open_index(address, Detector(), namespace=namespace)
-        page = "<p>" + " ".join(f"word{number}" for number in range(100))
-        page_id = fingerprint(Request(OLD)).hex()
-        await index.claim(page_id, OLD, Detector().fingerprint(page))
-        await index.confirm(page_id)
-        await index.close()
-
-    asyncio.run(keep()) if "none" not in address else None
-    options = ("-s", f"DEDUP_INDEX={address}", "-s", f"DEDUP_NAMESPACE={namespace}")
-    done = scrapy("index", "moved", THIRD, log, *options)
+    if "none" not in address:
+        keep(address, namespace=namespace)
+    done = scrapy("index", "moved", THIRD, log, DEDUP_INDEX=address, DEDUP_NAMESPACE=namespace)
     assert (done.returncode, done.stderr) == (0, "")
     heading, new, old = done.stdout.splitlines()
     assert heading == f"{THIRD}: not among the kept pages of the index"
@@ -68,10 +75,10 @@ def test_a_lost_page_is_found_with_dates(log: Path, tmp_path: Path, address: str
 
 
 def test_nowhere_else(log: Path, tmp_path: Path) -> None:
-    options = ("-s", f"DEDUP_INDEX=file:{tmp_path}/none.sqlite")
-    done = scrapy("index", "moved", "http://unknown.example/", log, *options)
+    index = f"file:{tmp_path}/none.sqlite"
+    done = scrapy("index", "moved", "http://unknown.example/", log, DEDUP_INDEX=index)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "its content was met nowhere else")
-    done = scrapy("index", "moved", OLD, tmp_path / "no.jsonl", *options)
+    done = scrapy("index", "moved", OLD, tmp_path / "no.jsonl", DEDUP_INDEX=index)
     assert (done.returncode, done.stderr) == (
         2,
         f"index: LOG is '{tmp_path}/no.jsonl', and no such file is here\n",
@@ -80,18 +87,9 @@ def test_nowhere_else(log: Path, tmp_path: Path) -> None:
 
 
 def test_why_says_what_became_of_a_page(log: Path, tmp_path: Path) -> None:
-    address, page = f"file:{tmp_path}/index.sqlite", "<p>" + " ".join(f"word{n}" for n in range(100))
-
-    async def keep() -> str:
-        async with open_index(address, Detector()) as index:
-            for url in (OLD, "http://pending.example/"):
-                await index.claim(fingerprint(Request(url)).hex(), url, Detector().fingerprint(page + url))
-            await index.confirm(fingerprint(Request(OLD)).hex())
-            return index.run
-
-    run = asyncio.run(keep())
-    where = ("-s", f"DEDUP_INDEX={address}")
-    done = scrapy("index", "why", NEW, log, *where)
+    where = {"DEDUP_INDEX": f"file:{tmp_path}/index.sqlite"}
+    run = keep(where["DEDUP_INDEX"])
+    done = scrapy("index", "why", NEW, log, **where)
     assert (done.returncode, done.stderr) == (0, "")
     url, filed, first, kept, last, _ = done.stdout.splitlines()
     assert (url, filed) == (NEW, "  in the index: not among its pages")
@@ -99,29 +97,20 @@ def test_why_says_what_became_of_a_page(log: Path, tmp_path: Path) -> None:
     assert (first, last) == (f"  2026-11-03 10:00:00 {evidence}", f"  2026-11-09 10:00:00 {evidence}")
     assert kept.startswith(f"    {OLD}: kept, and handed over; filed 20")
     assert kept.endswith(f" by run {run}")
-    done = scrapy("index", "why", OLD, log, *where)
+    done = scrapy("index", "why", OLD, log, **where)
     assert done.stdout.splitlines()[1].endswith(f" by run {run}")
     assert done.stdout.splitlines()[2] == "  in 1 drop log: never dropped"
-    assert scrapy("index", "why", "http://unknown.example/", log, *where).returncode == 1
-    done = scrapy("index", "forget", OLD, *where)
+    assert scrapy("index", "why", "http://unknown.example/", log, **where).returncode == 1
+    done = scrapy("index", "forget", OLD, **where)
     assert done.returncode == 0
-    gone = scrapy("index", "why", NEW, log, *where).stdout.splitlines()[3]
+    gone = scrapy("index", "why", NEW, log, **where).stdout.splitlines()[3]
     assert gone.startswith(f"    {OLD}: not among its pages any more")
 
 
 def test_why_without_a_drop_log(tmp_path: Path) -> None:
-    address = f"file:{tmp_path}/index.sqlite"
-
-    async def keep() -> None:
-        async with open_index(address, Detector()) as index:
-            await index.claim(
-                "old", OLD, Detector().fingerprint("<p>" + " ".join(f"word{n}" for n in range(100)), OLD)
-            )
-            await index.confirm("old")
-
-    asyncio.run(keep())
-    where = ("-s", f"DEDUP_INDEX={address}", "-s", f"DEDUP_LOG={tmp_path}/none.jsonl")
-    last = scrapy("index", "why", OLD, *where).stdout.splitlines()[-1]
+    where = {"DEDUP_INDEX": f"file:{tmp_path}/index.sqlite", "DEDUP_LOG": tmp_path / "none.jsonl"}
+    keep(str(where["DEDUP_INDEX"]))
+    last = scrapy("index", "why", OLD, **where).stdout.splitlines()[-1]
     assert last == "  whether it was dropped is not known: no drop log is here; name those of its crawls"
 
 

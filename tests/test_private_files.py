@@ -36,6 +36,12 @@ def fill(path: Path, name: str = "a") -> None:
     asyncio.run(work())
 
 
+def log_a_drop(path: Path) -> None:
+    drops = DropLog(str(path))
+    drops.write({"url": "http://a.example/"})
+    drops.close()
+
+
 def modes(folder: Path) -> dict[str, str]:
     """The modes of the files in a folder, by name."""
     return {path.name: oct(path.stat().st_mode & 0o7777) for path in folder.iterdir() if path.is_file()}
@@ -87,9 +93,7 @@ def test_files_that_are_there_keep_the_modes_that_their_user_gave_them(tmp_path:
     path, log = tmp_path / "index.sqlite", tmp_path / "drops.jsonl"
     for _ in range(2):
         fill(path)
-        drops = DropLog(str(log))
-        drops.write({"url": "http://a.example/"})
-        drops.close()
+        log_a_drop(log)
         for each in tmp_path.iterdir():
             each.chmod(0o664)
     fill(path, "b")
@@ -101,9 +105,7 @@ def test_files_that_are_there_keep_the_modes_that_their_user_gave_them(tmp_path:
 def test_in_a_folder_that_is_shared_with_a_group_the_group_may_read_and_write(tmp_path: Path) -> None:
     tmp_path.chmod(0o2770)
     fill(tmp_path / "index.sqlite")
-    drops = DropLog(str(tmp_path / "drops.jsonl"))
-    drops.write({"url": "http://a.example/"})
-    drops.close()
+    log_a_drop(tmp_path / "drops.jsonl")
     assert set(modes(tmp_path).values()) == {"0o660"}
 
 

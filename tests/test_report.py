@@ -91,8 +91,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
             "DOWNLOAD_DELAY": 0,
             "CONCURRENT_REQUESTS": 1,
         }
-        options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
-        ran = scrapy("crawl", "site", "-a", f"start={done.url}", *options)
+        ran = scrapy("crawl", "site", "-a", f"start={done.url}", **settings)
         assert ran.returncode == 0, ran.stderr
         assert len(done.records) == 18
         yield done

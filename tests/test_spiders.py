@@ -26,6 +26,7 @@ from dedup.scrapy.middleware import NearDuplicateMiddleware
 from tests.support import slow
 from tests.support.browser import ARGUMENTS, program
 from tests.support.crawls import ADDON, TWINS, Answer, Run, Site, Walker, asking, html, page, words
+from tests.support.processes import options
 from tests.support.projects import documented as code
 from tests.support.redis import Server
 from tests.support.waiting import LIMIT
@@ -172,16 +173,17 @@ def test_the_documented_browser_closes_pages(site: Site, documented: Documented,
         "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": program(), "args": ARGUMENTS}),
         "PLAYWRIGHT_MAX_PAGES_PER_CONTEXT": 2,
     }
-    options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
-    command = [python(), "-m", "scrapy", "runspider", "documented.py", "-O", "items.jsonl", *options]
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=True,
-    )
+    command = [
+        python(),
+        "-m",
+        "scrapy",
+        "runspider",
+        "documented.py",
+        "-O",
+        "items.jsonl",
+        *options(settings),
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT, check=True)
     urls = [json.loads(line)["url"] for line in (tmp_path / "items.jsonl").read_text().splitlines()]
     assert len(urls) == 3
     assert site.url + "/last" in urls

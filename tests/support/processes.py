@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -127,8 +127,14 @@ class Scrapy(Forked):
         super().__init__(_execute, [*map(str, arguments)], {**os.environ, **environment}, output)
 
 
-def scrapy(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Runs a command of Scrapy in the project, to its end."""
+def options(settings: Mapping[str, object]) -> list[str]:
+    """Makes what a command line says of settings."""
+    return [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+
+
+def scrapy(*arguments: object, **settings: object) -> subprocess.CompletedProcess[str]:
+    """Runs a command of Scrapy in the project with these settings, to its end."""
+    arguments = (*arguments, *options(settings))
     with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
         output = Path(folder)
         status = Scrapy(*arguments, output=output).wait(LIMIT)

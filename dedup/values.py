@@ -21,6 +21,15 @@ T = TypeVar("T")
 class Kind(ABC):
     """Which values are allowed; as a string, that in words."""
 
+    secret = False  #: whether a value is never shown
+
+    def __init__(self, form: str) -> None:
+        """``form``: which values are allowed, in words."""
+        self.form = form
+
+    def __str__(self) -> str:
+        return self.form
+
     def read(self, value: object) -> object:
         """Returns the value that is meant.  One that can't be read is returned unchanged, and is not admitted."""
         return value
@@ -40,24 +49,20 @@ class Number(Kind):
     """
 
     def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = low, high
+        self.low, self.high, self.is_whole = low, high, isinstance(low, int)
+        whole, bound = ("whole ", ",") if self.is_whole else ("", "g")
+        super().__init__(f"a {whole}number from {low:{bound}} to {high:{bound}}")
 
     def read(self, value: object) -> object:
-        whole = isinstance(self.low, int)
-        if not isinstance(value, str) or (whole and not re.fullmatch(r"[+-]?\d+", value)):
+        if not isinstance(value, str) or (self.is_whole and not re.fullmatch(r"[+-]?\d+", value)):
             return value
         with suppress(ValueError):
-            return int(value) if whole else float(value)
+            return int(value) if self.is_whole else float(value)
         return value
 
     def admits(self, value: object) -> bool:
-        kinds = (int,) if isinstance(self.low, int) else (int, float)
+        kinds = (int,) if self.is_whole else (int, float)
         return isinstance(value, kinds) and not isinstance(value, bool) and self.low <= value <= self.high
-
-    def __str__(self) -> str:
-        if isinstance(self.low, int):
-            return f"a whole number from {self.low:,} to {self.high:,}"
-        return f"a number from {self.low:g} to {self.high:g}"
 
 
 class Choice(Kind):
@@ -65,12 +70,10 @@ class Choice(Kind):
 
     def __init__(self, values: tuple[object, ...]) -> None:
         self.values = values
+        super().__init__(", ".join(map(repr, values)))
 
     def admits(self, value: object) -> bool:
         return any(type(value) is type(choice) and value == choice for choice in self.values)
-
-    def __str__(self) -> str:
-        return ", ".join(map(repr, self.values))
 
 
 class Flag(Choice):
@@ -92,7 +95,8 @@ class Text(Kind):
 
     def __init__(self, form: str = "text", *, secret: bool = False) -> None:
         """``secret``: whether it is never shown."""
-        self.form, self.secret = form, secret
+        super().__init__(form)
+        self.secret = secret
 
     def read(self, value: object) -> object:
         return os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -100,9 +104,6 @@ class Text(Kind):
     def admits(self, value: object) -> bool:
         # A secret is hashed, which lone surrogates can't be.
         return isinstance(value, str) and not (self.secret and re.search("[\ud800-\udfff]", value))
-
-    def __str__(self) -> str:
-        return self.form
 
 
 class LogPath(Text):
@@ -119,9 +120,6 @@ class Texts(Kind):
     (('one',), ('one', 'two'), False)
     """
 
-    def __init__(self, form: str) -> None:
-        self.form = form
-
     def read(self, value: object) -> object:
         if isinstance(value, str):
             return (value,) if value else ()
@@ -129,9 +127,6 @@ class Texts(Kind):
 
     def admits(self, value: object) -> bool:
         return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
-
-    def __str__(self) -> str:
-        return self.form
 
 
 class _NotText:
@@ -176,14 +171,13 @@ class Setting(NamedTuple):
 
     def refusal(self, value: object, why: str = "") -> SettingsError:
         """Returns the error that refuses a value; ``why`` is a clause that goes on from it ("which ...")."""
-        shown = _NotText() if isinstance(self.kind, Text) and self.kind.secret else value
+        shown = _NotText() if self.kind.secret else value
         return SettingsError(name=self.name, value=shown, allowed=str(self.kind), why=why)
 
 
 def setting(default: T, kind: Kind, text: str) -> T:
     """Returns a field of a `Group`: its default, the values that it may have, and what it does, in a sentence."""
-    shown = not (isinstance(kind, Text) and kind.secret)
-    return field(default=default, repr=shown, metadata={"kind": kind, "text": text})
+    return field(default=default, repr=not kind.secret, metadata={"kind": kind, "text": text})
 
 
 @dataclass(frozen=True)

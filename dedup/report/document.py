@@ -5,11 +5,12 @@ memory that it takes are bounded.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import count, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def report(drops: Drops, source: Source) -> str:
 
 def _data(drops: Drops, source: Source) -> dict[str, Any]:
     totals = drops.totals()
-    urls = _Numbers()
+    urls = defaultdict[str, int](count().__next__)  # in the order in which they are first asked for
     pairs = list(drops.pairs(MAX_PAIRS))
     words, texts = _words(pairs, source)
     listed = {pair["duplicate_of"] for pair in pairs}
@@ -92,15 +93,7 @@ def _data(drops: Drops, source: Source) -> dict[str, Any]:
     }
 
 
-class _Numbers(dict[str, int]):
-    """Numbers texts in the order in which they are first asked for."""
-
-    def __missing__(self, text: str) -> int:
-        self[text] = len(self)
-        return self[text]
-
-
-def _numbered(pair: Record, urls: _Numbers) -> Iterator[object]:
+def _numbered(pair: Record, urls: Mapping[str, int]) -> Iterator[object]:
     """Yields the fields of a pair, with numbers for URLs."""
     for name, value in pair.items():
         yield urls[value] if name in _URLS and isinstance(value, str) else value
@@ -116,10 +109,10 @@ def _timeline(drops: Drops, courses: Sequence[Path]) -> dict[str, Any]:
         return {"start": 0, "width": 1, "near": [], "kept": None, "judged": None}
     wide = width(ends[-1] - ends[0])
     start = ends[0] // wide * wide
-    count = int((ends[-1] - start) // wide) + 1
-    near, kept, judged, known = [0] * count, [0] * count, 0, 0
+    steps = int((ends[-1] - start) // wide) + 1
+    near, kept, judged, known = [0] * steps, [0] * steps, 0, 0
     for at, number in drops.times(start, wide).items():
-        near[min(max(at, 0), count - 1)] += number
+        near[min(max(at, 0), steps - 1)] += number
     for step in read_steps(courses):
         kept[int((step.time - start) // wide)] += max(0, step.pages - step.duplicates)
         judged += step.pages

@@ -35,6 +35,7 @@ from dedup.index.hosts import packed
 from dedup.index.redis.record import PLACES
 from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
 from tests.support import ROOT, surveys
+from tests.support.processes import options
 from tests.support.stores import PERSISTENT
 from tests.support.surveys import RUN
 from tests.support.waiting import LIMIT, wait_until
@@ -75,8 +76,14 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> "
 @pytest.fixture
 def command(run: "Command", address: str, namespace: str) -> "Command":
     """`scrapy index` on the index of the test."""
-    settings = ("-s", f"DEDUP_INDEX={address}", "-s", f"DEDUP_NAMESPACE={namespace}")
+    settings = options({"DEDUP_INDEX": address, "DEDUP_NAMESPACE": namespace})
     return lambda *arguments: run(*arguments, *settings)
+
+
+def sql(address: str, statement: str) -> None:
+    """Changes the file of an index behind its back."""
+    with closing(sqlite3.connect(address.removeprefix("file:"))) as connection, connection:
+        connection.execute(statement)
 
 
 Make, Command = Callable[[], Index], Callable[..., subprocess.CompletedProcess[str]]
@@ -238,8 +245,7 @@ def test_check_tells_damage(index: Make, command: Command, store: str, address: 
     done = command("check")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{index().where}: sound, 20 pages\n", "")
     if store == "file":
-        with closing(sqlite3.connect(address.removeprefix("file:"))) as connection, connection:
-            connection.execute("UPDATE pages SET sketch = x'00' WHERE number > 3")
+        sql(address, "UPDATE pages SET sketch = x'00' WHERE number > 3")
     else:
         with redis.Redis(unix_socket_path=address.removeprefix("unix://")) as client:
             for number in range(4, 21):
@@ -405,8 +411,7 @@ def test_an_export_tells_what_it_left_out(
 ) -> None:
     filled(index, [entry(number) for number in range(5)])
     if store == "file":
-        with closing(sqlite3.connect(address.removeprefix("file:"))) as connection, connection:
-            connection.execute("UPDATE pages SET simhash = 7 WHERE number = 3")
+        sql(address, "UPDATE pages SET simhash = 7 WHERE number = 3")
     else:
         with redis.Redis(unix_socket_path=address.removeprefix("unix://")) as client:
             client.append(f"shingleback:{{{namespace}}}:p:3", b"\xff")
@@ -587,7 +592,7 @@ def test_an_interrupted_import_goes_on(
     index: Make, command: Command, address: str, namespace: str, tmp_path: Path
 ) -> None:
     lines = [header_line(index()), *(page_line(entry(number)) for number in range(5010))]
-    settings = ("-s", f"DEDUP_INDEX={address}", "-s", f"DEDUP_NAMESPACE={namespace}")
+    settings = options({"DEDUP_INDEX": address, "DEDUP_NAMESPACE": namespace})
     program = [python(), "-m", "scrapy", "index", "import", "-", *settings]
     with subprocess.Popen(
         program, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -173,16 +173,8 @@ def test_the_documented_browser_closes_pages(site: Site, documented: Documented,
         "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": program(), "args": ARGUMENTS}),
         "PLAYWRIGHT_MAX_PAGES_PER_CONTEXT": 2,
     }
-    command = [
-        python(),
-        "-m",
-        "scrapy",
-        "runspider",
-        "documented.py",
-        "-O",
-        "items.jsonl",
-        *options(settings),
-    ]
+    arguments = ["-m", "scrapy", "runspider", "documented.py", "-O", "items.jsonl"]
+    command = [python(), *arguments, *options(settings)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT, check=True)
     urls = [json.loads(line)["url"] for line in (tmp_path / "items.jsonl").read_text().splitlines()]
     assert len(urls) == 3

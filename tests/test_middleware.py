@@ -152,6 +152,15 @@ def test_whatever_a_url_holds_its_record_is_one_line_of_ascii(crawl: Run, tmp_pa
     assert message.isprintable()
 
 
+class LinksOn:
+    """A spider middleware of the project: it adds a link to each page."""
+
+    async def process_spider_output(self, response: Any, result: Any, spider: object = None) -> Any:
+        async for output in result:
+            yield output
+        yield Request(f"{response.url}added")
+
+
 def test_nofollow_keeps_the_items_of_a_near_duplicate_but_not_its_links(crawl: Run) -> None:
     done = crawl(TWINS, DEDUP_ACTION="nofollow")
     assert done.requests == ["/", "/a", "/b", "/behind-a"]
@@ -161,6 +170,7 @@ def test_nofollow_keeps_the_items_of_a_near_duplicate_but_not_its_links(crawl: R
     assert [record["action"] for record in done.records] == ["nofollow"]
     assert {done.figures[name] for name in ("not_followed", "unreached", "links_not_followed")} == {1}
     assert "dropped" not in done.figures
+    assert "/badded" not in crawl(TWINS, DEDUP_ACTION="nofollow", SPIDER_MIDDLEWARES={LinksOn: 543}).requests
 
 
 def test_mark_changes_nothing_but_flag_log_and_stats(crawl: Run) -> None:

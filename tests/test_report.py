@@ -607,6 +607,10 @@ def test_the_farthest_values_are_drawn_too(tmp_path: Path, opened: Open) -> None
     del last["bytes"]
     page = opened(made(tmp_path, first, last))
     assert page.locator("#timeline-chart rect").count() == 2
+    page.locator("#timeline-table summary").click()
+    steps = page.locator("#timeline-table tbody tr")
+    expect(steps.first).to_be_visible()
+    assert steps.last.locator("td").all_inner_texts() == ["9969-03-31 00:00:00", "1"]
     assert page.locator("#distance").get_attribute("max") == "64"
     assert page.locator("#resemblance").get_attribute("min") == "0"
     assert "4,294,967,306 links" in page.locator("#result").inner_text()

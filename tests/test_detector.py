@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -17,8 +17,7 @@ from dedup.fingerprint.features import Features
 from dedup.fingerprint.fingerprint import Comparison
 from dedup.page import html
 from dedup.page.read import read, read_body
-
-steady = settings(derandomize=True, database=None, deadline=None)
+from tests.support.pages.oracle import steady
 
 NAN = float("nan")
 SECRET = "correct horse battery staple"
@@ -268,7 +267,7 @@ def test_a_page_that_can_be_judged_is_a_duplicate_of_itself(text: str) -> None:
     assert detector.compare(found, found) == Comparison(0, 1.0, True)
 
 
-@steady
+@steady()
 @given(st.sampled_from(PAGES), st.sampled_from(PAGES), st.integers(0, 7), st.floats(0, 1))
 def test_comparison_is_symmetric(a: str, b: str, max_distance: int, min_resemblance: float) -> None:
     detector = Detector(max_distance=max_distance, min_resemblance=min_resemblance)

@@ -4,13 +4,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.fingerprint.shingles import mix
 from dedup.fingerprint.signatures import signature
-
-steady = settings(derandomize=True, database=None, deadline=None)
+from tests.support.pages.oracle import steady
 
 NUMBERS = st.integers(0, 2**64 - 1) | st.integers(0, 50)
 SETS = st.lists(NUMBERS, max_size=60)
@@ -25,7 +24,7 @@ def mixed(number: int) -> int:
     return int(mix(array([number % 2**64]))[0])
 
 
-@steady
+@steady()
 @given(SETS, st.integers(1, 70), KEYS)
 def test_each_selector_picks_its_least(shingles: list[int], selectors: int, key: int) -> None:
     values = [mixed(shingle ^ key) >> 32 | 1 for shingle in shingles]

@@ -8,13 +8,12 @@ import sys
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.simhash import distance, distances, simhash
-
-steady = settings(derandomize=True, database=None, deadline=None)
+from tests.support.pages.oracle import steady
 
 HASH = st.integers(0, 2**64 - 1) | st.integers(0, 3) | st.sampled_from([2**63, 2**64 - 1])
 
@@ -38,7 +37,7 @@ def array(numbers: list[int]) -> npt.NDArray[np.uint64]:
 # --- The algorithm ------------------------------------------------------------------------------------
 
 
-@steady
+@steady()
 @given(st.lists(HASH, max_size=40))
 def test_each_bit_is_the_sign_of_its_sum(hashes: list[int]) -> None:
     assert simhash(array(hashes)) == oracle(hashes)
@@ -47,7 +46,7 @@ def test_each_bit_is_the_sign_of_its_sum(hashes: list[int]) -> None:
 # --- Distance -----------------------------------------------------------------------------------------
 
 
-@steady
+@steady()
 @given(st.lists(HASH, max_size=20), HASH)
 def test_distance_counts_the_bits_that_differ(fingerprints: list[int], query: int) -> None:
     expected = [sum(a >> bit & 1 != query >> bit & 1 for bit in range(64)) for a in fingerprints]

@@ -3,20 +3,16 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup.fingerprint.shingles import containment, hash_tokens, resemblance, shingle_hashes
+from tests.support.fingerprints import array
 from tests.support.pages.oracle import steady
 
 WORDS = st.lists(st.sampled_from(["to", "be", "or", "not", "that", "is"]), max_size=12)
 SETS = st.frozensets(st.integers(0, 2**64 - 1) | st.integers(0, 9), max_size=30)
 SENTENCE = ["the", "crawler", "reads", "/docs/a.html", "each", "Straße", "漢", "page", "once"]
-
-
-def array(numbers: Any) -> npt.NDArray[np.uint64]:
-    return np.array(list(numbers), np.uint64)
 
 
 def runs(words: list[str] | str, size: int) -> list[Any]:

@@ -1,23 +1,17 @@
 """Signatures against plain Python."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.fingerprint.shingles import mix
 from dedup.fingerprint.signatures import signature
+from tests.support.fingerprints import array
 from tests.support.pages.oracle import steady
 
 NUMBERS = st.integers(0, 2**64 - 1) | st.integers(0, 50)
 SETS = st.lists(NUMBERS, max_size=60)
 KEYS = st.integers(0, 2**64 - 1)
-
-
-def array(numbers: Any) -> npt.NDArray[np.uint64]:
-    return np.array(list(numbers), np.uint64)
 
 
 def mixed(number: int) -> int:

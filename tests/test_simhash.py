@@ -5,14 +5,13 @@ import random
 import subprocess
 import sys
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.simhash import distance, distances, simhash
+from tests.support.fingerprints import array
 from tests.support.pages.oracle import steady
 
 HASH = st.integers(0, 2**64 - 1) | st.integers(0, 3) | st.sampled_from([2**63, 2**64 - 1])
@@ -28,10 +27,6 @@ def oracle(hashes: list[int]) -> int | None:
         if component > 0:
             fingerprint |= 1 << bit
     return fingerprint
-
-
-def array(numbers: list[int]) -> npt.NDArray[np.uint64]:
-    return np.array(numbers, np.uint64)
 
 
 # --- The algorithm ------------------------------------------------------------------------------------

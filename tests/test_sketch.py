@@ -12,15 +12,12 @@ from hypothesis import strategies as st
 
 from dedup.fingerprint.shingles import hash_tokens, mix, resemblance
 from dedup.fingerprint.sketch import WIDTHS, Sketcher
+from tests.support.fingerprints import array
 
 steady = settings(derandomize=True, database=None, deadline=None, max_examples=25)
 
 SLOTS = [64, 128, 256, 512, 1024]
 SETS = st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 50), max_size=200)
-
-
-def array(numbers: list[int] | range) -> npt.NDArray[np.uint64]:
-    return np.array(numbers, np.uint64)
 
 
 def sketch(shingles: npt.NDArray[np.uint64], slots: int, bits: int, key: int = 0) -> bytes:

@@ -1,7 +1,11 @@
 """Fingerprints made of a chosen simhash and sketch, so that every distance and resemblance is known."""
 
 import random
+from collections.abc import Iterable
 from functools import cache
+
+import numpy as np
+import numpy.typing as npt
 
 from dedup.fingerprint.fingerprint import Fingerprint
 
@@ -9,6 +13,11 @@ ALL_BITS = 2**64 - 1
 
 #: The arguments of `Index.claim`: page id, URL, fingerprint.
 Claim = tuple[str, str, Fingerprint]
+
+
+def array(numbers: Iterable[int]) -> npt.NDArray[np.uint64]:
+    """Makes an array of 64-bit hashes."""
+    return np.array(list(numbers), np.uint64)
 
 
 @cache

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from dedup.index.local import segments
-from dedup.index.local.segments import HIGHEST, SCHEMA, pack, put, unpack, update
+from dedup.index.local.segments import HIGHEST, SCHEMA, pack, put, stored, unpack, update
 
 COLUMNS = 3
-QUERY = "SELECT place, keys, checksum FROM segments ORDER BY place"
 
 
 def read(connection: sqlite3.Connection) -> dict[int, tuple[int, ...]]:
     """The keys of each page, by its number, in the order in which they are read."""
-    parts = [unpack(segment, COLUMNS) for segment in connection.execute(QUERY)]
+    parts = [unpack(segment, COLUMNS) for segment in stored(connection)]
     return {
         number: tuple(own)
         for numbers, keys in parts
@@ -38,7 +37,7 @@ def test_after_any_writes_segments_are_those_of_the_pages(monkeypatch: pytest.Mo
             update(connection, gone, added, COLUMNS)
             filed = {number: keys for number, keys in filed.items() if number not in gone} | added
             assert list(read(connection).items()) == sorted(filed.items())
-            found = connection.execute(QUERY).fetchall()
+            found = [*stored(connection)]
             everything = (
                 np.array(sorted(filed), np.uint32),
                 np.array([filed[n] for n in sorted(filed)], np.uint64),
@@ -80,4 +79,4 @@ def test_a_segment_that_is_damaged_is_never_written_over() -> None:
         put(connection, iter([(0, b"damaged", b"checksum")]))
         with pytest.raises(ValueError, match="not as they were written"):
             update(connection, [], {7: (1, 2, 3)}, COLUMNS)
-        assert connection.execute(QUERY).fetchall() == [(0, b"damaged", b"checksum")]
+        assert [*stored(connection)] == [(0, b"damaged", b"checksum")]

@@ -165,19 +165,20 @@ class IndexFile:
             if "no such" in str(error):
                 raise IndexCorruptError(f"the index file:{self.name} is incomplete: {error}") from None
             if "decode" in str(error):
-                raise IndexCorruptError(
-                    f"the index file:{self.name} is damaged: one of its texts is not UTF-8"
-                ) from None
+                raise self._damaged("one of its texts is not UTF-8") from None
             raise IndexUnavailableError(f"the index file:{self.name} can't be used: {error}") from None
         except sqlite3.DatabaseError as error:
             if "not a database" in str(error):
                 message = f"the file {self.name} is not an index; give the index another path"
                 raise IndexMismatchError(message, settings=("index",)) from None
-            raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
+            raise self._damaged(error) from None
         except UnicodeDecodeError as error:
-            raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
+            raise self._damaged(error) from None
         except (OSError, ValueError) as error:
             raise self._unopened(error) from None
+
+    def _damaged(self, what: object) -> IndexCorruptError:
+        return IndexCorruptError(f"the index file:{self.name} is damaged: {what}")
 
     def _unopened(self, error: Exception) -> IndexUnavailableError:
         """Says what stands in the way of a file, and where."""

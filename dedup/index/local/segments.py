@@ -55,6 +55,11 @@ def unpack(segment: Sequence[Any], columns: int) -> tuple[Numbers, Hashes]:
     return numbers + np.uint32(place * SPAN), keys.astype(np.uint64, copy=False)
 
 
+def stored(connection: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+    """Yields the segments that are there, in the order of their numbers, unchecked."""
+    return connection.execute("SELECT place, keys, checksum FROM segments ORDER BY place")
+
+
 def put(connection: sqlite3.Connection, segments: Iterator[Segment]) -> None:
     """Writes segments as they are."""
     connection.executemany("REPLACE INTO segments VALUES (?, ?, ?)", segments)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from filelock import FileLock, Timeout
 
-from dedup.errors import DedupError, IndexCorruptError, IndexInUseError, IndexMismatchError
+from dedup.errors import DedupError, IndexInUseError, IndexMismatchError
 from dedup.files import make_private
 from dedup.fingerprint.plans import EXACT
 from dedup.fingerprint.shingles import Hashes
@@ -34,7 +34,7 @@ from dedup.index.local.file import (
     row_of,
     table_of,
 )
-from dedup.index.local.segments import unpack, update
+from dedup.index.local.segments import stored, unpack, update
 from dedup.index.local.table import Numbers
 from dedup.printing import printable
 
@@ -163,14 +163,12 @@ class Store(IndexFile):
         with self._errors(), closing(self._read_only()) as connection:
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
-                raise IndexCorruptError(f"the index file:{self.name} is damaged: {printable(found)}")
+                raise self._damaged(printable(found))
             (pages,) = connection.execute("SELECT count(*) FROM pages").fetchone()
             numbers, keys = np.empty(pages, np.uint32), np.empty((self._columns, pages), np.uint64).T
             filled = 0
             try:
-                for segment in connection.execute(
-                    "SELECT place, keys, checksum FROM segments ORDER BY place"
-                ):
+                for segment in stored(connection):
                     some, own = unpack(segment, self._columns)
                     start, filled = filled, filled + len(some)
                     if filled > pages:
@@ -179,7 +177,7 @@ class Store(IndexFile):
                 if filled != pages:
                     raise ValueError(f"it has {pages:,} pages, but the keys of {filled:,}")
             except (ValueError, OverflowError) as error:
-                raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
+                raise self._damaged(error) from None
         return numbers, keys
 
     def pin(self) -> None:
@@ -200,7 +198,7 @@ class Store(IndexFile):
         try:
             return entry_of(row)
         except ValueError as error:
-            raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
+            raise self._damaged(error) from None
 
     def entry(self, row: int) -> Entry | None:
         """Returns the entry in a row; None if it is not there."""
@@ -232,7 +230,7 @@ class Store(IndexFile):
 
     def _number(self, found: object) -> int:
         if not isinstance(found, int):  # a bit has flipped in the table of page ids
-            raise IndexCorruptError(f"the index file:{self.name} is damaged: a page has no number")
+            raise self._damaged("a page has no number")
         return found
 
     def host(self, name: str) -> bytes | None:
@@ -255,8 +253,11 @@ class Store(IndexFile):
         self.check_identity()
         with self._errors(), self._writer:
             self._writer.executemany("REPLACE INTO notes (host, octets) VALUES (?, ?)", notes.items())
-            oldest = "SELECT number FROM notes ORDER BY number DESC LIMIT -1 OFFSET ?"
-            self._writer.execute(f"DELETE FROM notes WHERE number IN ({oldest})", (MAX_SAVED,))
+            self._forget_oldest("notes")
+
+    def _forget_oldest(self, table: str) -> None:
+        oldest = f"SELECT number FROM {table} ORDER BY number DESC LIMIT -1 OFFSET ?"
+        self._writer.execute(f"DELETE FROM {table} WHERE number IN ({oldest})", (MAX_SAVED,))
 
     def write(
         self, entries: Sequence[tuple[int, Entry]], gone: Collection[int], tables: Mapping[str, bytes]
@@ -275,8 +276,7 @@ class Store(IndexFile):
         with self._errors(), self._writer:
             self._writer.execute(f"PRAGMA cache_size = -{cache}")
             self._writer.executemany(f"REPLACE INTO hosts ({HOST_COLUMNS}) VALUES (?, ?, ?)", hosts)
-            oldest = "SELECT number FROM hosts ORDER BY number DESC LIMIT -1 OFFSET ?"
-            self._writer.execute(f"DELETE FROM hosts WHERE number IN ({oldest})", (MAX_SAVED,))
+            self._forget_oldest("hosts")
             self._writer.executemany("DELETE FROM pages WHERE number = ?", [(number,) for number in gone])
             (highest,) = self._writer.execute("SELECT coalesce(max(number), 0) FROM pages").fetchone()
             fresh = count(highest + 1)  # as SQLite would number them
@@ -289,7 +289,7 @@ class Store(IndexFile):
             try:
                 update(self._writer, gone, added, self._columns)
             except ValueError as error:
-                raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
+                raise self._damaged(error) from None
             return written
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.local.file import COLUMNS, HOST_COLUMNS, IndexFile, entry_of, table_of
-from dedup.index.local.segments import unpack
+from dedup.index.local.segments import stored, unpack
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
 from dedup.index.survey import BATCH, Finding, KnownHost, StoredPage, Survey
@@ -121,9 +121,7 @@ class FileSurvey(IndexFile, Survey):
         """
         found = []
         try:
-            for segment in self._connection.execute(
-                "SELECT place, keys, checksum FROM segments ORDER BY place"
-            ):
+            for segment in stored(self._connection):
                 try:
                     found.append(unpack(segment, keys.shape[1]))
                 except ValueError as error:

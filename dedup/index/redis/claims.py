@@ -3,14 +3,13 @@
 Neither knows the rule of the verdict: what lies between, the crawler weighs (see `dedup.index.claiming`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha1
 from itertools import chain
 from typing import Any
 
 from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.shingles import Hashes
 from dedup.index.batching import Confirmations
 from dedup.index.claiming import Answer, Candidates
 from dedup.index.entry import Entry
@@ -44,6 +43,7 @@ class Claims:
         self._session = session
         self._copies = Copies(session.server, detector.radius)
         self._pages = Pages(session.server, session.keys, detector.sketcher)
+        self.read, self.sketches = self._pages.read, self._pages.sketches
         # Pages that are being filed here, with 0, and that were filed last, with their numbers, by digests of their records.
         self._filing = Latest[str, tuple[int, Entry]](2 * CLAIMS)
         self._asked = lru_cache(CLAIMS)(self._ask)  # both scripts of a claim are asked the same
@@ -105,12 +105,6 @@ class Claims:
                 return looked._replace(near=by_distance)
             case _:
                 raise self._session.no_answer()
-
-    async def read(self, numbers: Collection[int]) -> dict[int, Entry]:
-        return await self._pages.read(numbers)
-
-    async def sketches(self, numbers: Sequence[int]) -> tuple[list[int], Hashes]:
-        return await self._pages.sketches(numbers)
 
     async def file(self, entry: Entry, order: Order, seen: int | None) -> Answer:
         """Files a page.  The script need not tell of those that are being filed here before it: it is weighed against them now."""

@@ -154,20 +154,19 @@ class SpreadSurvey(Survey):
     async def count(self) -> int:
         return sum([await survey.count() for survey in self._surveys])
 
-    async def _pages(self, run: str, before: float) -> AsyncIterator[StoredPage]:
-        for survey in self._surveys:
-            async for page in survey.pages(run=run, before=before):
-                yield page
+    def _pages(self, run: str, before: float) -> AsyncIterator[StoredPage]:
+        return self._each(lambda survey: survey.pages(run=run, before=before))
 
-    async def hosts(self) -> AsyncIterator[KnownHost]:
-        for survey in self._surveys:
-            async for known in survey.hosts():
-                yield known
+    def hosts(self) -> AsyncIterator[KnownHost]:
+        return self._each(lambda survey: survey.hosts())
 
-    async def findings(self) -> AsyncIterator[Finding]:
+    def findings(self) -> AsyncIterator[Finding]:
+        return self._each(lambda survey: survey.findings())
+
+    async def _each(self, look: Callable[[Survey], AsyncIterator[T]]) -> AsyncIterator[T]:
         for survey in self._surveys:
-            async for finding in survey.findings():
-                yield finding
+            async for found in look(survey):
+                yield found
 
     async def stored(self) -> tuple[int | None, str]:
         found = [await survey.stored() for survey in self._surveys]

@@ -81,9 +81,8 @@ class Bodies:
 
     def add(self, key: int, url: str, page: Page, fingerprint: Fingerprint) -> Content | None:
         """Remembers what a body gave, unless that depends on more than the folder, or can't be judged anyway."""
-        named_itself = without_query(page.canonical) == without_query(
-            url
-        )  # it may have done so by a link to nothing
+        # It may have done so by a link to nothing.
+        named_itself = without_query(page.canonical) == without_query(url)
         if fingerprint.reason is not None or page.body or page.data or named_itself:
             return None
         if len(page.heading) > MAX_HEADING:

@@ -74,9 +74,8 @@ class Soft404s:
     probe: Probe
     stats: Stats
     crawl: Crawl
-    undo: Callable[
-        [str, str], None
-    ]  #: has what was dropped for a page fetched again, given its id and the reason
+    #: Has what was dropped for a page fetched again, given its id and the reason.
+    undo: Callable[[str, str], None]
     fetches: bool  #: if it never does, none is known
 
     def __post_init__(self) -> None:

@@ -159,11 +159,12 @@ class Probe:
         if its_kind is kind or not kept.markup or not url or (kept.asked and here.asked):
             return False  # pages that were both asked themselves have told what stays
         its, own = [await self._known.unique(page) for page in (kept, here)]
-        if own.is_of_one_template(its):
-            return False
-        if not own.is_on(its) and own.words and not kind.asked and self._may_ask(here):
+        may_be_noise = own.words and not (own.is_on(its) or own.is_of_one_template(its))
+        if may_be_noise and not kind.asked and self._may_ask(here):
             await self._ask(visit, here, here)  # what tells them apart may be noise of its kind
             its, own = [await self._known.unique(page) for page in (kept, here)]
+        if own.is_of_one_template(its):
+            return False
         addresses, is_on = self._known.addresses, own.is_on(its)
         if is_on and not addresses.may_mean_one(url, here.url):
             for page_id in [*min(kind.recent, its_kind.recent, key=len)][:ENOUGH]:

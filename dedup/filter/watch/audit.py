@@ -62,9 +62,8 @@ class Audit:
     index: Index
     share: float
     stats: Stats
-    fetch: Callable[
-        [str], Awaitable[Page | None]
-    ]  #: fetches a page once more; whatever it raises counts as None
+    #: Fetches a page once more; whatever it raises counts as None.
+    fetch: Callable[[str], Awaitable[Page | None]]
     #: Is told of a kept page for which pages were dropped, and why these drops are not right.
     undo: Callable[[str, str], None] = lambda of_id, why: None
 
